@@ -82,24 +82,26 @@ MAY_USE = {
 _HPS = "addons/hierarchical_parameter_server/"
 _HPS_ENGINE = [_ENGINE + "base"]
 MAY_USE.update({
-    _HPS + "database/testing": [_HPS + "database"] + _HPS_ENGINE,
+    # Stored rows in fewer bytes.
+    _HPS + "rows": _HPS_ENGINE,
+    _HPS + "database/testing": [_HPS + "database", _HPS + "rows"] + _HPS_ENGINE,
     _HPS + "source/testing": [_HPS + "source", _HPS + "database"] + _HPS_ENGINE,
-    _HPS + "database": [_HPS + "files"] + _HPS_ENGINE,
+    _HPS + "database": [_HPS + "files", _HPS + "rows"] + _HPS_ENGINE,
     # Table directories: keys and rows in memory-mapped files.
-    _HPS + "files": [_HPS + "config"] + _HPS_ENGINE,
-    _HPS + "config": _HPS_ENGINE,
+    _HPS + "files": [_HPS + "config", _HPS + "rows"] + _HPS_ENGINE,
+    _HPS + "config": [_HPS + "rows"] + _HPS_ENGINE,
     # Sources of changing rows.
     _HPS + "source": [_HPS + "database", _HPS + "config"] + _HPS_ENGINE,
     # A cache on the test device, and tests that hold for every cache.
-    _HPS + "cache/testing": [_HPS + "cache", _ENGINE + "testing"] + _HPS_ENGINE,
+    _HPS + "cache/testing": [_HPS + "cache", _HPS + "rows", _ENGINE + "testing"] + _HPS_ENGINE,
     # The hash table in GPU memory, which only the cache uses.
     _HPS + "cache/table": _HPS_ENGINE,
     # Rows on a device, above the databases.
-    _HPS + "cache": [_HPS + "cache/table"] + _HPS_ENGINE,
+    _HPS + "cache": [_HPS + "cache/table", _HPS + "rows"] + _HPS_ENGINE,
     # Interface between the op library and its CUDA library.
     _HPS + "cuda": [_HPS + "cache"] + _HPS_ENGINE,
     _HPS + "server": [
-        _HPS + folder for folder in ("database", "files", "config", "source", "cache")
+        _HPS + folder for folder in ("database", "files", "config", "rows", "source", "cache")
     ] + _HPS_ENGINE,
     # Programs that measure the server on a GPU.
     _HPS + "benchmark": [

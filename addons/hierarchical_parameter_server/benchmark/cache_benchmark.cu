@@ -7,7 +7,7 @@
 //   cache_benchmark [--rows=32700000] [--width=128] [--share=0.2]
 //       [--type=multi_process_hash_map] [--folder=/dev/shm/hps_cache]
 //       [--seconds=2] [--threads=16] [--callers=64] [--host]
-//       [--policy=lru|lfu] [--refresh=0]
+//       [--policy=lru|lfu] [--refresh=0] [--row_type=float32]
 //
 // For each stream and batch size it prints: median and 99th percentile of a
 // lookup, from the call until the stream has the rows; the hit rate of the
@@ -17,7 +17,8 @@
 // with many.
 //
 // Options: --host: ids and rows in pinned host memory. --share=0: no cache.
-// --policy, --refresh: embedding_cache_policy and refresh_interval; counts of
+// --policy, --refresh, --row_type: embedding_cache_policy, refresh_interval and
+// row_type_per_table; counts of
 // the refreshing are printed at the end. Before any measurement, rows are
 // compared with those written. Exit code: 0, 1 with a message, or 77 without a
 // GPU.
@@ -42,6 +43,7 @@
 #include "addons/hierarchical_parameter_server/cache/device_cache.h"
 #include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
 #include "addons/hierarchical_parameter_server/config/config.h"
+#include "addons/hierarchical_parameter_server/rows/row_format.h"
 #include "addons/hierarchical_parameter_server/server/databases.h"
 #include "addons/hierarchical_parameter_server/server/parameter_server.h"
 #include "kernels/engine/testing/thread_pool.h"
@@ -55,6 +57,7 @@ struct Flags {
   int width = 128;
   double share = 0.2;
   std::string type = "multi_process_hash_map";
+  std::string row_type = "float32";
   std::string folder = "/dev/shm/hps_cache";
   double seconds = 2;
   int threads = 16, callers = 64;
@@ -85,26 +88,45 @@ double Now() {
       .count();
 }
 
+hps::RowFormat FormatOf(const Flags& flags) {
+  hps::RowFormat format(flags.width);
+  if (!hps::ParseRowType(flags.row_type, &format.type)) {
+    Die("--row_type: expected float32, float16 or uint8");
+  }
+  return format;
+}
+
+// From 0 to 1.
 float Value(int64_t key, int column) {
   const uint64_t mixed =
       (static_cast<uint64_t>(key) * 1024 + column) * 0x9e3779b97f4a7c15ULL;
-  return static_cast<float>(mixed >> 40);
+  return static_cast<float>(mixed >> 40) / (1 << 24);
 }
 
 void WriteTable(const Flags& flags) {
   mkdir(flags.folder.c_str(), 0755);
   mkdir((flags.folder + "/t").c_str(), 0755);
   std::ofstream keys(flags.folder + "/t/key", std::ios::binary);
-  std::ofstream rows(flags.folder + "/t/emb_vector", std::ios::binary);
-  std::vector<float> piece;
+  const hps::RowFormat format = FormatOf(flags);
+  std::ofstream rows(
+      flags.folder + "/t/emb_vector" +
+          (format.is_packed() ? "_" + flags.row_type : std::string()),
+      std::ios::binary);
+  std::vector<int64_t> numbers;
+  std::vector<float> piece, stored;
   for (int64_t begin = 0; begin < flags.rows; begin += 65536) {
     piece.clear();
+    numbers.clear();
     for (int64_t key = begin; key < std::min(flags.rows, begin + 65536);
          ++key) {
-      keys.write(reinterpret_cast<const char*>(&key), sizeof(key));
+      numbers.push_back(key);
       for (int c = 0; c < flags.width; ++c) piece.push_back(Value(key, c));
     }
-    rows.write(reinterpret_cast<const char*>(piece.data()), piece.size() * 4);
+    stored.resize(numbers.size() * format.width());
+    Must(hps::PackRows(format, numbers, piece.data(), stored.data()));
+    keys.write(reinterpret_cast<const char*>(numbers.data()),
+               numbers.size() * 8);
+    rows.write(reinterpret_cast<const char*>(stored.data()), stored.size() * 4);
   }
   keys.close();
   rows.close();
@@ -126,7 +148,8 @@ std::unique_ptr<hps::ParameterServer> Serve(const Flags& flags,
       (flags.share > 0 && flags.share < 1
            ? ", \"embedding_cache_policy\": \"" + flags.policy + "\""
            : std::string()) +
-      ", \"refresh_interval\": " + std::to_string(flags.refresh) +
+      ", \"row_type_per_table\": [\"" + flags.row_type +
+      "\"], \"refresh_interval\": " + std::to_string(flags.refresh) +
       "}], \"volatile_db\": {\"type\": \"" + flags.type + "\"}}";
   hps::Config config;
   Must(hps::ParseConfig(text, "the configuration", flags.folder,
@@ -226,10 +249,15 @@ class Caller {
     std::vector<float> rows(count_ * flags_.width);
     Must(cudaMemcpy(rows.data(), rows_, rows.size() * sizeof(float),
                     cudaMemcpyDefault));
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const int64_t key = keys[i / flags_.width];
-      if (rows[i] != Value(key, static_cast<int>(i % flags_.width))) {
-        Die("a wrong row of key " + std::to_string(key));
+    const hps::RowFormat format = FormatOf(flags_);
+    std::vector<float> row(flags_.width), stored(format.width());
+    for (int64_t i = 0; i < count_; ++i) {
+      for (int c = 0; c < flags_.width; ++c) row[c] = Value(keys[i], c);
+      Must(hps::PackRows(format, ev::Span<const int64_t>(keys + i, 1),
+                         row.data(), stored.data()));
+      hps::UnpackRow(format, stored.data(), row.data());
+      if (!std::equal(row.begin(), row.end(), &rows[i * flags_.width])) {
+        Die("a wrong row of key " + std::to_string(keys[i]));
       }
     }
   }
@@ -281,7 +309,7 @@ void MeasureStreams(const Flags& flags, hps::ServedTable* table,
       std::printf("%-9s %7lld %10.1f %10.1f %8.2f %9.2f\n", stream.c_str(),
                   static_cast<long long>(batch), took[took.size() / 2] * 1e6,
                   took[took.size() * 99 / 100] * 1e6, 100 * hits / asked,
-                  (asked - hits) * flags.width * 4e-9 / total);
+                  (asked - hits) * FormatOf(flags).width() * 4e-9 / total);
       std::fflush(stdout);
     }
   }
@@ -327,6 +355,8 @@ bool Read(const char* argument, Flags* flags) {
     flags->share = std::atof(value.c_str());
   } else if (name == "--type") {
     flags->type = value;
+  } else if (name == "--row_type") {
+    flags->row_type = value;
   } else if (name == "--folder") {
     flags->folder = value;
   } else if (name == "--seconds") {

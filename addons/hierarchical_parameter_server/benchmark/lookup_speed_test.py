@@ -24,6 +24,8 @@ class LookupSpeedTest(absltest.TestCase):
   def test_rows_are_the_same(self):
     for kind in ("parallel_hash_map", "multi_process_hash_map"):
       self.assertIn("the same rows", self.run_program("--check", "--type=" + kind))
+    for row_type in ("float16", "uint8"):
+      self.assertIn("the same rows", self.run_program("--check", "--row_type=" + row_type))
 
   def test_it_measures(self):
     output = self.run_program("--batches=32,1024", "--seconds=0.01")

@@ -9,9 +9,10 @@
 // key may exist in several tables. Tables share only the scratch memory of
 // lookups in flight.
 //
-// EXACT. A cache stores rows that its caller read from the tiers below, and
-// returns them bit by bit. A lookup lists the keys it misses; the caller reads
-// these from the tiers and fills them in:
+// EXACT. A cache stores rows that its caller read from the tiers below, in
+// their format (rows/row_format.h), and returns them bit by bit or unpacked:
+// `rows` are stored rows everywhere but in a CacheBatch. A lookup lists the
+// keys it misses; the caller reads these from the tiers and fills them in:
 //
 //   std::unique_ptr<CacheLookup> lookup;
 //   table->Lookup(batch, &lookup)            // writes the cached rows
@@ -60,6 +61,7 @@
 #include <string>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/rows/row_format.h"
 #include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
@@ -75,7 +77,7 @@ struct CacheBatch {
   int64_t count = 0;
   bool long_ids = true;  // int64
   bool ids_on_device = false;
-  float* rows = nullptr;  // [count, width]; on a device aligned to 16 bytes
+  float* rows = nullptr;  // [count, dim]; on a device aligned to 16 bytes
   bool rows_on_device = false;
   // Required if ids or rows are on the device: the stream that uses them, on
   // the cache's own GPU.
@@ -138,7 +140,7 @@ enum class CachePolicy {
 
 struct CacheTableOptions {
   std::string tag;
-  int width = 0;
+  RowFormat format;  // of stored rows; the output of lookups has float32 rows
   // Rows. With 0 nothing is stored: every lookup misses all ids, and Fill only
   // writes the output, on the device too.
   int64_t capacity = 0;

@@ -63,7 +63,7 @@ bool HasOneForEach(const std::vector<T>& list, size_t tables, const char* key,
 
 void ReadTables(ObjectReader* reader, const std::string& folder,
                 ModelConfig* model) {
-  std::vector<std::string> folders, names;
+  std::vector<std::string> folders, names, types;
   std::vector<int64_t> widths, max_keys;
   std::vector<double> defaults;
   const auto required = [&](const char* key, bool is_given) {
@@ -88,6 +88,8 @@ void ReadTables(ObjectReader* reader, const std::string& folder,
                    reader->Numbers("default_value_for_each_table", &defaults));
   const bool named = reader->Strings("embedding_table_names", &names);
   if (reader->Has("embedding_table_names") && !named) good = false;
+  const bool typed = reader->Strings("row_type_per_table", &types);
+  if (reader->Has("row_type_per_table") && !typed) good = false;
   if (!good) return;
   good &= HasOneForEach(widths, tables, "embedding_vecsize_per_table", reader);
   good &= HasOneForEach(max_keys, tables,
@@ -107,6 +109,8 @@ void ReadTables(ObjectReader* reader, const std::string& folder,
     }
   }
   good &= HasOneForEach(names, tables, "embedding_table_names", reader);
+  if (!typed) types.assign(tables, RowTypeName(RowType::kFloat32));
+  good &= HasOneForEach(types, tables, "row_type_per_table", reader);
   if (!good) return;
   std::set<std::string> seen;
   for (size_t t = 0; t < tables; ++t) {
@@ -121,6 +125,18 @@ void ReadTables(ObjectReader* reader, const std::string& folder,
       reader->Wrong("default_value_for_each_table" + index,
                     "expected a number that a float32 holds, got " +
                         std::to_string(defaults[t]));
+    }
+    if (!ParseRowType(types[t], &table.row_type)) {
+      reader->Wrong(
+          "row_type_per_table" + index,
+          "expected float32, float16 or uint8, got " + Quoted(types[t]));
+    }
+    if (table.row_type != RowType::kFloat32 &&
+        std::fabs(table.default_value) > 65504) {
+      reader->Wrong("default_value_for_each_table" + index,
+                    "expected a number that a float16 holds, since the row "
+                    "type is " +
+                        types[t] + ", got " + std::to_string(defaults[t]));
     }
     if (!IsName(table.name)) {
       reader->Wrong("embedding_table_names" + index,

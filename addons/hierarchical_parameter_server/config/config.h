@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/rows/row_format.h"
 #include "kernels/engine/base/status.h"
 
 namespace hps {
@@ -42,9 +43,12 @@ struct DatabaseType {
 struct TableConfig {
   std::string name;
   std::string folder;  // folder with the files key and emb_vector
-  int width = 0;
+  int width = 0;       // floats of a row of a lookup's output
+  RowType row_type = RowType::kFloat32;  // of stored rows; not in upstream
   int64_t max_keys_per_sample = 0;
   float default_value = 0;
+
+  RowFormat format() const { return RowFormat(width, row_type); }
 };
 
 struct ModelConfig {

@@ -245,6 +245,7 @@ TEST(ConfigTest, EveryKeyOfUpstreamIsAccepted) {
       std::string("{\"supportlonglong\": false, \"fuse_embedding_table\": true,"
                   "\"models\": [{") +
           kModel + R"(, "embedding_table_names": ["x", "y"],
+          "row_type_per_table": ["uint8", "float32"],
           "max_batch_size": 16, "gpucache": true, "gpucacheper": 0.5,
           "hit_rate_threshold": 0.9, "num_of_worker_buffer_in_pool": 3,
           "num_of_refresher_buffer_in_pool": 1,
@@ -279,6 +280,8 @@ TEST(ConfigTest, EveryKeyOfUpstreamIsAccepted) {
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_FALSE(config.long_keys);
   EXPECT_EQ(config.models[0].tables[1].name, "y");
+  EXPECT_EQ(config.models[0].tables[0].row_type, RowType::kUint8);
+  EXPECT_EQ(config.models[0].tables[1].row_type, RowType::kFloat32);
   EXPECT_EQ(config.models[0].cache_type, "static");
   EXPECT_FALSE(config.models[0].fuse);
   EXPECT_EQ(config.volatile_db.type, "hash_map");
@@ -339,6 +342,11 @@ TEST(ConfigTest, NamesEveryWrongKey) {
        "models[0].embedding_table_names[1]: \"x\" occurs twice"},
       {WithModel(", \"embedding_table_names\": [\"x\", \"a.b\"]"),
        "models[0].embedding_table_names[1]: expected 1 to 120 letters"},
+      {WithModel(", \"row_type_per_table\": [\"uint8\"]"),
+       "models[0].row_type_per_table: expected one item for each of the 2"},
+      {WithModel(", \"row_type_per_table\": [\"uint8\", \"int8\"]"),
+       "models[0].row_type_per_table[1]: expected float32, float16 or uint8, "
+       "got \"int8\""},
       {WithModel(", \"fp8_quant\": true"),
        "models[0].fp8_quant: expected false"},
       {WithModel(", \"embedding_cache_type\": \"dynamc\""),

@@ -37,7 +37,7 @@ ev::Status MakeTag(const std::string& model, const std::string& table,
 }
 
 ev::Status CheckTable(const std::string& database, const std::string& tag,
-                      int width) {
+                      const RowFormat& format) {
   const size_t prefix = sizeof(kPrefix) - 1;
   const size_t dot = tag.find('.', prefix);
   if (tag.compare(0, prefix, kPrefix) != 0 || dot == std::string::npos ||
@@ -46,13 +46,19 @@ ev::Status CheckTable(const std::string& database, const std::string& tag,
     return ev::InvalidArgument("database " + database + ": the tag '" + tag +
                                "' of a table: expected hps_et.<model>.<table>");
   }
-  if (width < 1 || width > kMaxWidth) {
+  if (format.dim < 1 || format.dim > kMaxWidth) {
     return ev::InvalidArgument("database " + database + ", table " + tag +
                                ": expected a width from 1 to " +
                                std::to_string(kMaxWidth) + " floats, got " +
-                               std::to_string(width));
+                               std::to_string(format.dim));
   }
   return ev::Status::OK();
+}
+
+ev::Status CheckFormat(const RowFormat& format, const RowFormat& expected) {
+  if (format == expected) return ev::Status::OK();
+  return ev::InvalidArgument("it has rows of " + Describe(format) +
+                             ", expected " + Describe(expected));
 }
 
 }  // namespace hps

@@ -4,9 +4,10 @@
 // The interface of a store of embedding rows: a hash map in this process,
 // mapped files, Redis or RocksDB.
 //
-// A database holds tables. A table has a tag (hps_et.<model>.<table>), a width,
-// and rows: an int64 key and `width` floats. Every int64 is a valid key,
-// including the smallest, the largest, -1 and 0.
+// A database holds tables. A table has a tag (hps_et.<model>.<table>), a format
+// of rows (rows/row_format.h), and rows: an int64 key and a stored row of
+// `width` floats, which are copied and never computed with. Every int64 is a
+// valid key, including the smallest, the largest, -1 and 0.
 //
 // THREADS. All methods of both classes are thread-safe. A row is replaced as a
 // whole: a fetch that runs during an insert returns the old row or the new one,
@@ -36,6 +37,7 @@
 #include <string>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/rows/row_format.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -84,7 +86,9 @@ class Table {
  public:
   virtual ~Table() {}
   virtual const std::string& tag() const = 0;
-  virtual int width() const = 0;
+  virtual const RowFormat& format() const = 0;
+  // Words (floats) of a stored row.
+  int width() const { return format().width(); }
 
   // Fetches keys[p] for each of the given positions p. A row that exists is
   // copied to rows + p * width. Otherwise p is appended to `missing`, in
@@ -133,7 +137,7 @@ struct Capabilities {
 
 struct TableInfo {
   std::string tag;
-  int width = 0;
+  RowFormat format;
 };
 
 class Database {
@@ -147,10 +151,10 @@ class Database {
   virtual ev::Status Reach() { return ev::Status::OK(); }
 
   // Opens the table of a tag, or creates it. InvalidArgument: the tag or the
-  // width is invalid, or the table exists with another width; the message has
-  // both widths. NotFound: the table does not exist and the database is
+  // format is invalid, or the table exists with another format; the message has
+  // both. NotFound: the table does not exist and the database is
   // read-only.
-  virtual ev::Status OpenTable(const std::string& tag, int width,
+  virtual ev::Status OpenTable(const std::string& tag, RowFormat format,
                                std::shared_ptr<Table>* table) = 0;
   // Removes the table and its rows. NotFound: it does not exist.
   virtual ev::Status DropTable(const std::string& tag) = 0;
@@ -182,10 +186,13 @@ ev::Status MakeTag(const std::string& model, const std::string& table,
                    std::string* tag);
 
 // Validates the arguments of OpenTable. InvalidArgument: the tag does not have
-// the form that MakeTag returns, or the width is not in [1, kMaxWidth].
+// the form that MakeTag returns, or the dim is not in [1, kMaxWidth].
 constexpr int kMaxWidth = 65536;
 ev::Status CheckTable(const std::string& database, const std::string& tag,
-                      int width);
+                      const RowFormat& format);
+// InvalidArgument, with both formats: a table has another than the expected
+// one.
+ev::Status CheckFormat(const RowFormat& format, const RowFormat& expected);
 
 }  // namespace hps
 

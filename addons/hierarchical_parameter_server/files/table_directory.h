@@ -3,8 +3,10 @@
 //
 // A table stored as two files in one folder:
 //   key          int64, little-endian, no header
-//   emb_vector   float32, rows x width, in the order of the keys, no header
-// The file sizes must match each other and the width.
+//   emb_vector   float32, rows x dim, in the order of the keys, no header
+// Of packed rows (rows/row_format.h) the second file is emb_vector_float16 or
+// emb_vector_uint8, which has stored rows. The file sizes must match each other
+// and the format.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_TABLE_DIRECTORY_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_TABLE_DIRECTORY_H_
@@ -15,6 +17,7 @@
 
 #include "addons/hierarchical_parameter_server/files/mapped_file.h"
 #include "addons/hierarchical_parameter_server/files/table_sums.h"
+#include "addons/hierarchical_parameter_server/rows/row_format.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -36,12 +39,13 @@ inline bool NormalKey(KeyBits bits, int64_t in_file, int64_t* key) {
 
 class TableDirectory {
  public:
-  // Opens a table; a program may replace its files meanwhile. NotFound: a file
-  // is missing. InvalidArgument: a file is empty or not a whole number of
-  // elements, the sizes disagree, or the files do not have the folder's sums
-  // (table_sums.h); the message has the file, what was expected and what was
-  // found.
-  static ev::Status Open(const std::string& folder, int width,
+  // Opens a table; a program may replace its files meanwhile. If the folder has
+  // no rows of a packed format, its float32 rows are opened: see format().
+  // NotFound: a file is missing. InvalidArgument: a file is empty or not a
+  // whole number of elements, the sizes disagree, or the files do not have the
+  // folder's sums (table_sums.h); the message has the file, what was expected
+  // and what was found.
+  static ev::Status Open(const std::string& folder, const RowFormat& format,
                          std::unique_ptr<TableDirectory>* directory);
 
   // Compares all bytes with the folder's sums, of which Open compares a sample.
@@ -51,7 +55,8 @@ class TableDirectory {
   ev::Status ContentId(ev::Parallel* parallel, std::string* id) const;
 
   const std::string& folder() const { return folder_; }
-  int width() const { return width_; }
+  // The format of the rows in the file.
+  const RowFormat& format() const { return format_; }
   int64_t rows() const {
     return keys_->bytes() / static_cast<int64_t>(sizeof(int64_t));
   }
@@ -59,8 +64,9 @@ class TableDirectory {
     return {static_cast<const int64_t*>(keys_->data()),
             static_cast<size_t>(rows())};
   }
+  // Stored row i.
   const float* row(int64_t i) const {
-    return static_cast<const float*>(vectors_->data()) + i * width_;
+    return static_cast<const float*>(vectors_->data()) + i * format_.width();
   }
   const MappedFile& key_file() const { return *keys_; }
   const MappedFile& vector_file() const { return *vectors_; }
@@ -69,11 +75,12 @@ class TableDirectory {
   TableDirectory() = default;
 
   ev::Status OpenFiles();
+  ev::Status OpenVectors();
   ev::Status CheckSizes() const;
 
   std::string folder_;
   TableSums sums_;
-  int width_ = 0;
+  RowFormat format_;
   std::unique_ptr<MappedFile> keys_, vectors_;
 };
 

@@ -145,7 +145,7 @@ class FakeTable : public Table {
   FakeTable(std::set<int64_t> keys, bool is_reached)
       : keys_(std::move(keys)), is_reached_(is_reached) {}
   const std::string& tag() const override { return tag_; }
-  int width() const override { return 1; }
+  const RowFormat& format() const override { return format_; }
   ev::Status Fetch(ev::Span<const int64_t> keys, Positions wanted, float* rows,
                    int64_t* missing, int64_t* num_missing,
                    ev::Parallel*) override {
@@ -178,6 +178,7 @@ class FakeTable : public Table {
   int fetches() const { return fetches_; }
 
  private:
+  const RowFormat format_{1};
   const std::string tag_ = "hps_et.m.t";
   const std::set<int64_t> keys_;
   const bool is_reached_;

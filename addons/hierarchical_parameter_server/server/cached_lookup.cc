@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMostLate = 65536;
 constexpr int64_t kBringAtOnce = 8192;
 
-ev::Status FillDefaults(CacheLookup* lookup, int width, float value,
+ev::Status FillDefaults(CacheLookup* lookup, const std::vector<float>& row,
                         ev::Parallel* parallel) {
   const int64_t all = static_cast<int64_t>(lookup->missing().size());
   std::vector<int64_t> unknown(std::min(lookup->max_fill(), all));
@@ -26,7 +26,9 @@ ev::Status FillDefaults(CacheLookup* lookup, int width, float value,
     const int64_t count = std::min(lookup->max_fill(), all - begin);
     float* room = nullptr;
     EV_RETURN_IF_ERROR(lookup->Stage(count, &room));
-    std::fill(room, room + count * width, value);
+    for (int64_t i = 0; i < count; ++i, room += row.size()) {
+      std::copy(row.begin(), row.end(), room);
+    }
     EV_RETURN_IF_ERROR(lookup->Fill(
         count, ev::Span<const int64_t>(unknown.data(), count), parallel));
     begin += count;
@@ -61,8 +63,7 @@ ev::Status LookUpThroughCache(const CacheBatch& batch,
       } catch (const std::bad_alloc&) {
       }
     });
-    return FillDefaults(lookup.get(), cache->options().width,
-                        tiers->default_value(), parallel);
+    return FillDefaults(lookup.get(), tiers->default_row(), parallel);
   }
   std::vector<int64_t> missing;
   int64_t nowhere = 0;
@@ -90,7 +91,7 @@ ev::Status LookUpThroughCache(const CacheBatch& batch,
 
 ev::Status BringUp(ev::Span<const int64_t> keys, CacheTable* cache,
                    Tiers* tiers, ev::Parallel* parallel) {
-  const int width = cache->options().width;
+  const int width = cache->options().format.width();
   const int64_t all = static_cast<int64_t>(keys.size());
   std::vector<int64_t> found_keys, missing;
   std::vector<float> rows;

@@ -30,7 +30,7 @@ constexpr float kDefault = 0.5f;
 
 float Value(int64_t key, int version, int column) {
   return static_cast<float>(static_cast<uint64_t>(key) % 9973) +
-         0.25f * version + 16384.0f * (column % 5);
+         0.25f * version + 8192.0f * (column % 5);
 }
 
 class CachedServerTest : public ::testing::Test {
@@ -62,6 +62,19 @@ class CachedServerTest : public ::testing::Test {
     }
     WriteFile(folder + "/key", keys.data(), keys.size() * 8);
     WriteFile(folder + "/emb_vector", rows.data(), rows.size() * 4);
+  }
+  // Replaces a table's file of float32 rows by one of packed rows.
+  void Pack(const std::string& name, int version, RowType type) {
+    std::vector<int64_t> keys;
+    for (int64_t key = 0; key < kRows; ++key) keys.push_back(key - 100);
+    const RowFormat format(kWidth, type);
+    std::vector<float> stored(keys.size() * format.width());
+    ASSERT_TRUE(
+        PackRows(format, keys, Rows(keys, version).data(), stored.data()).ok());
+    const std::string vectors = folder_ + "/" + name + "/emb_vector";
+    WriteFile(vectors + "_" + RowTypeName(type), stored.data(),
+              stored.size() * 4);
+    remove(vectors.c_str());
   }
   static void WriteFile(const std::string& path, const void* data,
                         size_t bytes) {
@@ -187,6 +200,88 @@ TEST_F(CachedServerTest, ParityUnderCachesOfAllSizes) {
       server_.reset();
     }
   }
+}
+
+// Rounds each row as a table of that type does.
+std::vector<float> Rounded(RowType type, std::vector<float> rows) {
+  const RowFormat format(kWidth, type);
+  const int64_t count = rows.size() / kWidth;
+  const std::vector<int64_t> keys(count);
+  std::vector<float> stored(count * format.width());
+  EXPECT_TRUE(PackRows(format, keys, rows.data(), stored.data()).ok());
+  ev::Serial serial;
+  UnpackRows(format, count, stored.data(), rows.data(), &serial);
+  return rows;
+}
+
+TEST_F(CachedServerTest, PackedRowsInEveryTier) {
+  for (const RowType type : {RowType::kFloat16, RowType::kUint8}) {
+    const std::string name = std::string("\"") + RowTypeName(type) + "\"";
+    const std::string types = ", \"row_type_per_table\": [" + name + ", " +
+                              name + "], \"gpucacheper\": 0.05, \"gpucache\": ";
+    for (const char* const tiers : {kTiers[0], kTiers[1], kTiers[3]}) {
+      // Rows are served as the files have them, or rounded when they are read.
+      const bool is_mapped = tiers != kTiers[0];
+      if (is_mapped) {
+        const ev::Status status = TryServe(types + "false", tiers);
+        EXPECT_EQ(status.code(), ev::StatusCode::kInvalidArgument);
+        EXPECT_NE(status.message().find("/a', which is served from its files: "
+                                        "it has rows of 8 floats, expected 8 "
+                                        "numbers of type "),
+                  std::string::npos)
+            << status.message();
+        Pack("a", 1, type);
+        Pack("b", 2, type);
+      }
+      for (const bool cached : {false, true}) {
+        SCOPED_TRACE(types + tiers + (cached ? " cached" : ""));
+        Serve(types + (cached ? "true" : "false"), tiers);
+        std::mt19937 random(3);
+        for (int step = 0; step < 10; ++step) {
+          const std::vector<int64_t> keys = Skewed(&random, 777);
+          ASSERT_EQ(Lookup(Table(1).get(), keys),
+                    Rounded(type, Expected(keys, 2)));
+        }
+        const std::vector<int64_t> keys = {5, 99999};
+        std::vector<float> rows = Rows(keys, 3);
+        rows[kWidth] = std::nanf("");
+        const auto update = [&] {
+          return server_->Update("hps_et.m.sparse_embedding2", kWidth, keys,
+                                 rows.data(), true, true);
+        };
+        const ev::Status status = update();
+        EXPECT_EQ(status.code(), ev::StatusCode::kInvalidArgument);
+        EXPECT_NE(status.message().find("table hps_et.m.sparse_embedding2, "
+                                        "key 99999: expected a row of finite"),
+                  std::string::npos)
+            << status.message();
+        EXPECT_EQ(Lookup(Table(1).get(), keys),
+                  Rounded(type, Expected(keys, 2)));
+        rows = Rows(keys, 3);
+        ASSERT_TRUE(update().ok());
+        EXPECT_EQ(Lookup(Table(1).get(), keys), Rounded(type, rows));
+        server_.reset();
+      }
+      WriteTable("a", 1);
+      WriteTable("b", 2);
+      for (const char* table : {"a", "b"}) {
+        remove((folder_ + "/" + table + "/emb_vector_" + RowTypeName(type))
+                   .c_str());
+      }
+    }
+  }
+}
+
+TEST_F(CachedServerTest, AFolderOfPackedRowsNeedsTheirType) {
+  Pack("a", 1, RowType::kUint8);
+  const ev::Status status = TryServe("");
+  EXPECT_EQ(status.code(), ev::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("expected float32 rows in the file "
+                                  "emb_vector, got emb_vector_uint8; add "
+                                  "row_type_per_table with uint8"),
+            std::string::npos)
+      << status.message();
+  Serve(", \"row_type_per_table\": [\"uint8\", \"float32\"]");
 }
 
 TEST_F(CachedServerTest, ThePolicyIsTheModels) {

@@ -25,7 +25,8 @@ bool IsWhole(const ModelConfig& model) {
 
 ev::Status OpenFiles(const ServedTable& table,
                      std::unique_ptr<TableDirectory>* files) {
-  return TableDirectory::Open(table.config().folder, table.width(), files);
+  return TableDirectory::Open(table.config().folder, table.config().format(),
+                              files);
 }
 
 // Returns a table's number of rows: that of its files, or of the tiers if there
@@ -103,7 +104,7 @@ ev::Status Caches::Attach(
                                         model.gpucacheper, IsWhole(model));
     CacheTableOptions options;
     options.tag = table->tag();
-    options.width = table->width();
+    options.format = table->config().format();
     options.capacity = size.capacity;
     options.evicts = size.evicts;
     options.policy =

@@ -39,11 +39,12 @@ ev::Status BeginFilling(const TableConfig& config, const std::string& tag,
                         double rate, bool is_reload, Database* database,
                         ev::Parallel* parallel, Filled* filled) {
   std::unique_ptr<TableDirectory> files;
-  EV_RETURN_IF_ERROR(TableDirectory::Open(config.folder, config.width, &files));
+  EV_RETURN_IF_ERROR(
+      TableDirectory::Open(config.folder, config.format(), &files));
   EV_RETURN_IF_ERROR(files->ContentId(parallel, &filled->content));
   filled->content += ":" + std::to_string(rate);
   std::shared_ptr<Table> table;
-  ev::Status status = database->OpenTable(tag, config.width, &table);
+  ev::Status status = database->OpenTable(tag, config.format(), &table);
   int64_t rows = 0;
   if (status.ok()) status = table->Count(&rows);
   // A table that has lost rows is dropped, with its attributes, and filled.
@@ -122,7 +123,8 @@ ev::Status ParameterServer::Fill(const TableConfig& config,
                                  const Filling& filling, Table* table,
                                  ev::Parallel* parallel) {
   std::unique_ptr<TableDirectory> files;
-  EV_RETURN_IF_ERROR(TableDirectory::Open(config.folder, config.width, &files));
+  EV_RETURN_IF_ERROR(
+      TableDirectory::Open(config.folder, config.format(), &files));
   // Before the first row is stored in a database that others read.
   EV_RETURN_IF_ERROR(files->CheckContent(parallel));
   const int64_t rows = static_cast<int64_t>(
@@ -130,6 +132,7 @@ ev::Status ParameterServer::Fill(const TableConfig& config,
   EV_RETURN_IF_ERROR(table->Reserve(rows));
   const KeyBits bits = BitsOf(config_);
   std::vector<int64_t> normal;
+  std::vector<float> packed;  // if the files have float32 rows
   for (int64_t begin = 0; begin < rows; begin += kLoadAtOnce) {
     const int64_t count = std::min(kLoadAtOnce, rows - begin);
     ev::Span<const int64_t> keys = files->keys().subspan(begin, count);
@@ -145,7 +148,18 @@ ev::Status ParameterServer::Fill(const TableConfig& config,
       }
       keys = normal;
     }
-    EV_RETURN_IF_ERROR(table->Insert(keys, files->row(begin), parallel));
+    const float* stored = files->row(begin);
+    if (files->format() != table->format()) {
+      packed.resize(count * table->width());
+      const ev::Status status =
+          PackRows(table->format(), keys, stored, packed.data());
+      if (!status.ok()) {
+        return ev::Status(status.code(), "'" + files->vector_file().path() +
+                                             "', " + status.message());
+      }
+      stored = packed.data();
+    }
+    EV_RETURN_IF_ERROR(table->Insert(keys, stored, parallel));
     loaded_rows.fetch_add(count, std::memory_order_relaxed);
   }
   if (!filling.clears) return ev::Status::OK();
@@ -160,11 +174,11 @@ ev::Status ParameterServer::LoadTable(
   const auto fill = [&](const MadeDatabase& made, const Filling& filling,
                         bool initialize) -> ev::Status {
     std::shared_ptr<Table> opened;
-    ev::Status status = made.database->OpenTable(tag, config.width, &opened);
+    ev::Status status = made.database->OpenTable(tag, config.format(), &opened);
     if (initialize && status.code() == ev::StatusCode::kDataLoss) {
       // Part of the table is lost, and all of it is reloaded from the files.
       EV_RETURN_IF_ERROR(made.database->DropTable(tag));
-      status = made.database->OpenTable(tag, config.width, &opened);
+      status = made.database->OpenTable(tag, config.format(), &opened);
     }
     EV_RETURN_IF_ERROR(status);
     if (!initialize) return ev::Status::OK();
@@ -194,7 +208,7 @@ ev::Status ParameterServer::LoadTable(
                             config_.persistent_db.initialize_after_startup &&
                                 !below.database->capabilities().read_only));
     EV_RETURN_IF_ERROR(
-        below.database->OpenTable(tag, config.width, &below_table));
+        below.database->OpenTable(tag, config.format(), &below_table));
   }
   if (memory.database != nullptr) {
     // Queued elevations of old rows must not overwrite new ones.
@@ -225,10 +239,10 @@ ev::Status ParameterServer::LoadTable(
           tag, {{kFillAttribute, filled.content + " " + filled.number}}));
     }
     EV_RETURN_IF_ERROR(
-        memory.database->OpenTable(tag, config.width, &above_table));
+        memory.database->OpenTable(tag, config.format(), &above_table));
   }
   auto tiers = std::make_shared<Tiers>(
-      config.width, config.default_value, above_table, below_table,
+      config.format(), config.default_value, above_table, below_table,
       above_table ? elevator_ : nullptr, memory.breaker, below.breaker);
   *table = std::make_shared<ServedTable>(
       model, config, tag, std::move(tiers),

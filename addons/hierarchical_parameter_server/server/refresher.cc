@@ -37,7 +37,7 @@ ev::Status RefreshPart(ServedTable* table, CacheReview* review, int64_t* rows) {
   EV_RETURN_IF_ERROR(review->Next(&keys));
   const int64_t count = static_cast<int64_t>(keys.size());
   if (count == 0) return ev::Status::OK();
-  std::vector<float> read(count * table->width());
+  std::vector<float> read(count * table->config().format().width());
   std::vector<int64_t> gone(count);
   Tiers::Found found;
   ev::Serial serial;

@@ -92,6 +92,7 @@ std::string TableJson(const ServedTable& table, double refresh_interval) {
   std::string json =
       "{" + Field("table", table.config().name) + ", " +
       Field("tag", table.tag()) + ", " + Field("width", table.width()) + ", " +
+      Field("row_type", RowTypeName(table.config().row_type)) + ", " +
       Field("max_keys", table.max_keys()) + ", " +
       Field("lookups", served.lookups) + ", " + Field("keys", served.keys) +
       ", " + Field("from_cache", served.from_cache) + ", " +
@@ -157,13 +158,13 @@ std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
     for (const TableConfig& table : model.tables) {
       std::unique_ptr<TableDirectory> files;
       const ev::Status status =
-          TableDirectory::Open(table.folder, table.width, &files);
+          TableDirectory::Open(table.folder, table.format(), &files);
       if (!status.ok()) {
         problems->push_back("model '" + model.name + "', table '" + table.name +
                             "': " + status.message());
       }
       const int64_t rows = status.ok() ? files->rows() : 0;
-      const int64_t row_bytes = 4 * int64_t{table.width};
+      const int64_t row_bytes = 4 * int64_t{table.format().width()};
       int64_t kept = rows, host = 0;
       if (!mapped) {
         kept =
@@ -183,15 +184,17 @@ std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
       const CacheSize cache =
           CacheSizeFor(rows, model.gpucacheper, model.cache_type == "static");
       const int64_t device =
-          model.gpucache ? CacheBytes(cache.capacity, cache.evicts, table.width,
-                                      model.max_keys(table))
-                         : 0;
+          model.gpucache
+              ? CacheBytes(cache.capacity, cache.evicts, table.format().width(),
+                           model.max_keys(table))
+              : 0;
       device_total += device;
       json +=
           std::string(first ? "" : ", ") + "{" + Field("model", model.name) +
           ", " + Field("table", table.name) + ", " +
           Field("folder", table.folder) + ", " + Field("width", table.width) +
-          ", " + Field("rows", rows) + ", " +
+          ", " + Field("row_type", RowTypeName(table.row_type)) + ", " +
+          Field("rows", rows) + ", " +
           Field("file_bytes", rows * (8 + row_bytes)) + ", " +
           Field("host_bytes", host) + ", " + Field("device_bytes", device) +
           ", " + Field("cached_rows", model.gpucache ? cache.capacity : 0) +

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
 #include "kernels/engine/base/tasks.h"
@@ -80,10 +81,19 @@ ev::Status ServedTable::Counted(int64_t count, const Work& work) {
 ev::Status ServedTable::LookUpTiers(ev::Span<const int64_t> keys, float* rows,
                                     ev::Parallel* parallel, Served* served) {
   auto scratch = scratch_.Acquire();
+  const RowFormat format = config_.format();
+  // Positions of 8 bytes, then the packed rows.
+  const size_t words = format.is_packed() ? keys.size() * format.width() : 0;
+  int64_t* const missing =
+      scratch->ReserveOf<int64_t>(keys.size() + 1 + (words + 1) / 2);
+  float* const stored =
+      words == 0 ? rows : reinterpret_cast<float*>(missing + keys.size() + 1);
   Tiers::Found found;
-  EV_RETURN_IF_ERROR(tiers_->Read(keys, rows,
-                                  scratch->ReserveOf<int64_t>(keys.size() + 1),
-                                  &found, parallel));
+  EV_RETURN_IF_ERROR(tiers_->Read(keys, stored, missing, &found, parallel));
+  if (words != 0) {
+    UnpackRows(format, static_cast<int64_t>(keys.size()), stored, rows,
+               parallel);
+  }
   Count(found, served);
   return ev::Status::OK();
 }
@@ -136,7 +146,7 @@ ev::Status ServedTable::DeviceWay(std::shared_ptr<CacheTable>* way) {
     EV_RETURN_IF_ERROR(MakeDeviceCache(&device));
     CacheTableOptions options;
     options.tag = tag_;
-    options.width = config_.width;
+    options.format = config_.format();
     options.max_keys = max_keys_;
     EV_RETURN_IF_ERROR(device->OpenTable(options, &way_));
   }
@@ -155,6 +165,17 @@ ev::Status ServedTable::LookupOnDevice(const CacheBatch& batch,
 
 ev::Status ServedTable::Update(ev::Span<const int64_t> keys, const float* rows,
                                bool to_volatile, bool to_persistent) {
+  const RowFormat format = config_.format();
+  std::vector<float> packed;
+  if (format.is_packed()) {
+    packed.resize(keys.size() * format.width());
+    const ev::Status status = PackRows(format, keys, rows, packed.data());
+    if (!status.ok()) {
+      return ev::Status(status.code(),
+                        "table " + tag_ + ", " + status.message());
+    }
+    rows = packed.data();
+  }
   return tiers_->Update(
       keys, rows, to_volatile, to_persistent, [&](Tiers::Changed changed) {
         if (cache_ == nullptr || changed == Tiers::Changed::kNothing) {

@@ -37,6 +37,7 @@ class ServedTable {
 
   const std::string& tag() const { return tag_; }
   const TableConfig& config() const { return config_; }
+  // Floats of an output row.
   int width() const { return config_.width; }
   int64_t max_keys() const { return max_keys_; }
 
@@ -60,10 +61,12 @@ class ServedTable {
   // library has no GPU code.
   ev::Status LookupOnDevice(const CacheBatch& batch, ev::Parallel* parallel);
 
-  // Stores rows in the selected tiers. If the highest tier is one of them,
-  // lookups that start afterwards return them, and the cache has them if it had
-  // their keys. Otherwise the keys leave the cache, and a row of the volatile
-  // tier still hides the new one. An error of the cache drops the cache.
+  // Stores rows in the selected tiers, in the table's format. InvalidArgument:
+  // a row has a number that the format cannot store; nothing is stored. If the
+  // highest tier is one of them, lookups that start afterwards return them, and
+  // the cache has them if it had their keys. Otherwise the keys leave the
+  // cache, and a row of the volatile tier still hides the new one. An error of
+  // the cache drops the cache.
   ev::Status Update(ev::Span<const int64_t> keys, const float* rows,
                     bool to_volatile, bool to_persistent);
 

@@ -9,12 +9,25 @@
 
 namespace hps {
 
-Tiers::Tiers(int width, float default_value, std::shared_ptr<Table> above,
-             std::shared_ptr<Table> below, std::shared_ptr<Elevator> elevator,
+namespace {
+
+std::vector<float> DefaultRow(const RowFormat& format, float value) {
+  const std::vector<float> row(format.dim, value);
+  std::vector<float> stored(format.width());
+  const int64_t key = 0;
+  PackRows(format, ev::Span<const int64_t>(&key, 1), row.data(), stored.data());
+  return stored;
+}
+
+}  // namespace
+
+Tiers::Tiers(const RowFormat& format, float default_value,
+             std::shared_ptr<Table> above, std::shared_ptr<Table> below,
+             std::shared_ptr<Elevator> elevator,
              std::shared_ptr<Breaker> above_breaker,
              std::shared_ptr<Breaker> below_breaker)
-    : width_(width),
-      default_value_(default_value),
+    : format_(format),
+      default_row_(DefaultRow(format, default_value)),
       above_(std::move(above)),
       below_(std::move(below)),
       elevator_(std::move(elevator)),
@@ -46,7 +59,7 @@ ev::Status Tiers::FetchFrom(Table* table, Breaker* breaker, Purpose purpose,
 ev::Status Tiers::Read(ev::Span<const int64_t> keys, float* rows,
                        int64_t* missing, Found* found, ev::Parallel* parallel,
                        Purpose purpose) {
-  const int64_t width = width_;
+  const int64_t width = format_.width();
   found->skipped = false;
   Positions wanted = Positions::All(static_cast<int64_t>(keys.size()));
   int64_t count = wanted.size();
@@ -102,8 +115,8 @@ ev::Status Tiers::Read(ev::Span<const int64_t> keys, float* rows,
   if (found->skipped) found->unavailable += count;
   for (int64_t i = 0; i < count; ++i) {
     missing[i] = wanted[i];
-    float* const row = rows + missing[i] * width;
-    std::fill(row, row + width, default_value_);
+    std::copy(default_row_.begin(), default_row_.end(),
+              rows + missing[i] * width);
   }
   return ev::Status::OK();
 }

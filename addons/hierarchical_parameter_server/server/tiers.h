@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "addons/hierarchical_parameter_server/database/database.h"
 #include "addons/hierarchical_parameter_server/server/breaker.h"
@@ -33,8 +34,10 @@ class Tiers {
   // null. elevator: null unless rows found in the persistent tier are copied to
   // the volatile one. above_breaker, below_breaker: shared by all tables of a
   // tier; null for a tier that is always available.
-  Tiers(int width, float default_value, std::shared_ptr<Table> above,
-        std::shared_ptr<Table> below, std::shared_ptr<Elevator> elevator,
+  // REQUIRES: a row of default values can be stored in the format.
+  Tiers(const RowFormat& format, float default_value,
+        std::shared_ptr<Table> above, std::shared_ptr<Table> below,
+        std::shared_ptr<Elevator> elevator,
         std::shared_ptr<Breaker> above_breaker = nullptr,
         std::shared_ptr<Breaker> below_breaker = nullptr);
 
@@ -42,7 +45,9 @@ class Tiers {
   const std::shared_ptr<Table>& below() const { return below_; }
   const Breaker* above_breaker() const { return above_breaker_.get(); }
   const Breaker* below_breaker() const { return below_breaker_.get(); }
-  float default_value() const { return default_value_; }
+  const RowFormat& format() const { return format_; }
+  // The stored row of ids that no tier has.
+  const std::vector<float>& default_row() const { return default_row_; }
 
   struct Found {
     int64_t above = 0, below = 0, nowhere = 0;
@@ -57,7 +62,7 @@ class Tiers {
   // unavailable tier raises an error. kRefresh: like kBringUp, but rows are not
   // elevated.
   enum class Purpose { kLookup, kBringUp, kRefresh };
-  // Reads rows: rows + i * width is the row of keys[i]. `missing` must have
+  // Reads stored rows: rows + i * width is that of keys[i]. `missing` must have
   // room for keys.size() indices; its first found->nowhere elements are the
   // indices, ascending, of keys that no tier has. Adds to found->above, below
   // and unavailable; sets found->nowhere and skipped. If there is an elevator,
@@ -74,9 +79,10 @@ class Tiers {
   // exactly the given rows. kPerhaps: they may get other rows for these keys
   // than before, not necessarily the given ones. kNothing: no row has changed.
   enum class Changed { kRows, kPerhaps, kNothing };
-  // Stores rows in the selected tiers: persistent first, so that rows that are
-  // visible in the volatile tier are already safe. Then calls then(changed),
-  // before another update may start; if storing failed, `changed` is kPerhaps.
+  // Stores rows (stored rows of the format) in the selected tiers: persistent
+  // first, so that rows that are visible in the volatile tier are already safe.
+  // Then calls then(changed), before another update may start; if storing
+  // failed, `changed` is kPerhaps.
   template <typename Then>
   ev::Status Update(ev::Span<const int64_t> keys, const float* rows,
                     bool to_volatile, bool to_persistent, const Then& then) {
@@ -100,8 +106,8 @@ class Tiers {
   ev::Status Store(ev::Span<const int64_t> keys, const float* rows,
                    bool to_volatile, bool to_persistent, Changed* changed);
 
-  const int width_;
-  const float default_value_;
+  const RowFormat format_;
+  const std::vector<float> default_row_;
   const std::shared_ptr<Table> above_, below_;
   const std::shared_ptr<Elevator> elevator_;
   const std::shared_ptr<Breaker> above_breaker_, below_breaker_;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes table directories.
 
-The file hps_sums has the size and checksums of `key` and `emb_vector`. Readers compare
-them, so keys are never served with rows of another conversion.
+The file hps_sums has the size and checksums of `key` and of the file of rows. Readers
+compare them, so keys are never served with rows of another conversion.
 """
 
 import os
@@ -11,6 +11,7 @@ import zlib
 
 import numpy as np
 
+from . import packed_rows
 from . import replaced_together
 
 # Rows written at once.
@@ -59,7 +60,7 @@ def as_keys(keys, what):
   return keys.astype("<i8", copy=False)
 
 
-def write_pieces(folder, pieces, table=None):
+def write_pieces(folder, pieces, table=None, row_type="float32"):
   """Writes a table directory from pieces.
 
   Args:
@@ -67,15 +68,18 @@ def write_pieces(folder, pieces, table=None):
     pieces: iterable of (keys [n], rows [n, width]); at least one row in all.
     table: string, the table's name. Two names may have one folder name, as "a/b" and
       "a_b". None: unknown.
+    row_type: type of the stored rows, one of `packed_rows.ROW_TYPES`. The files of other
+      types are removed.
 
   Returns:
     (rows, width).
 
   Raises:
-    ValueError: there are no rows, the pieces have different widths, or the folder is
-      another table's. Nothing has changed.
+    ValueError: there are no rows, the pieces have different widths, the folder is
+      another table's, or the type cannot store a row. Nothing has changed.
     OSError: the folder cannot be written to.
   """
+  vectors = packed_rows.vectors_name(row_type)
   os.makedirs(folder, exist_ok=True)
   sums = os.path.join(folder, "hps_sums")
   replaced_together.finish(sums)
@@ -84,7 +88,7 @@ def write_pieces(folder, pieces, table=None):
   writers = []
   count, width = 0, None
   try:
-    for name in ("key", "emb_vector"):
+    for name in ("key", vectors):
       writers.append(_Writer(os.path.join(folder, name)))
     for keys, rows in pieces:
       keys = as_keys(keys, folder)
@@ -97,9 +101,10 @@ def write_pieces(folder, pieces, table=None):
                          (folder, width, rows.shape[1]))
       width = rows.shape[1]
       for begin in range(0, len(keys), _PIECE):
-        writers[0].write(keys[begin:begin + _PIECE].tobytes())
+        piece = keys[begin:begin + _PIECE]
+        writers[0].write(piece.tobytes())
         writers[1].write(
-            np.ascontiguousarray(rows[begin:begin + _PIECE], "<f4").tobytes())
+            packed_rows.pack(piece, rows[begin:begin + _PIECE], row_type, folder).tobytes())
       count += len(keys)
     if not count or not width:
       raise ValueError("%s: a table without rows cannot be served" % folder)
@@ -110,24 +115,28 @@ def write_pieces(folder, pieces, table=None):
       writer.discard()
     raise
   replaced_together.commit([(sums, table, writers)])
+  for name in set(map(packed_rows.vectors_name, packed_rows.ROW_TYPES)) - {vectors}:
+    if os.path.isfile(os.path.join(folder, name)):
+      os.remove(os.path.join(folder, name))
   return count, width
 
 
-def write_table(folder, keys, rows):
+def write_table(folder, keys, rows, row_type="float32"):
   """Writes a table directory from arrays.
 
   Args:
     folder: path; created if needed.
     keys: [n] of any integer type; None: 0 to n - 1, the ids of a dense variable.
-    rows: [n, width] of floats; written as float32.
+    rows: [n, width] of floats.
+    row_type: type of the stored rows: "float32", "float16" or "uint8".
 
   Returns:
     (rows, width).
 
   Raises:
-    ValueError: the shapes or types are wrong.
+    ValueError: the shapes or types are wrong, or the type cannot store a row.
   """
   rows = np.asarray(rows)
   if keys is None:
     keys = np.arange(len(rows))
-  return write_pieces(folder, [(keys, rows)])
+  return write_pieces(folder, [(keys, rows)], row_type=row_type)

@@ -65,6 +65,53 @@ __global__ void __launch_bounds__(kBlock)
   });
 }
 
+// Numbers of a stored row, read in words of several numbers.
+struct Float16Rows {
+  static constexpr int kOfWord = 2;
+  __device__ __forceinline__ void Read(const uint32_t* row, int /*width*/,
+                                       int word, float* out) const {
+    const uint32_t bits = row[word];
+    out[0] = ev::FromFloat16(static_cast<uint16_t>(bits));
+    out[1] = ev::FromFloat16(static_cast<uint16_t>(bits >> 16));
+  }
+};
+struct Uint8Rows {
+  static constexpr int kOfWord = 4;
+  __device__ __forceinline__ void Read(const uint32_t* row, int width, int word,
+                                       float* out) const {
+    const uint32_t bits = row[word], end = row[width - 1];
+    const float scale = ev::FromFloat16(static_cast<uint16_t>(end));
+    const float offset = ev::FromFloat16(static_cast<uint16_t>(end >> 16));
+    for (int k = 0; k < 4; ++k) {
+      out[k] =
+          UnpackedUint8(static_cast<uint8_t>(bits >> (8 * k)), scale, offset);
+    }
+  }
+};
+
+template <typename Rows>
+__global__ void __launch_bounds__(kBlock)
+    UnpackKernel(const uint32_t* __restrict__ staged, int width,
+                 const int64_t* __restrict__ positions, int64_t count, int dim,
+                 float* __restrict__ out) {
+  constexpr int kOfWord = Rows::kOfWord;
+  const int words = (dim + kOfWord - 1) / kOfWord;
+  ForEachPiece(count, words, [&](int64_t row, int word) {
+    float numbers[kOfWord];
+    Rows().Read(staged + row * width, width, word, numbers);
+    float* const to = out +
+                      (positions == nullptr ? row : positions[row]) * dim +
+                      word * kOfWord;
+    if (kOfWord == 4 && dim % 4 == 0) {
+      *reinterpret_cast<float4*>(to) = make_float4(
+          numbers[0], numbers[1], numbers[kOfWord - 2], numbers[kOfWord - 1]);
+    } else {
+      const int left = dim - word * kOfWord;
+      for (int k = 0; k < kOfWord && k < left; ++k) to[k] = numbers[k];
+    }
+  });
+}
+
 template <typename Piece>
 __global__ void __launch_bounds__(kBlock)
     StoreNewKernel(const Piece* __restrict__ staged,
@@ -163,6 +210,23 @@ ev::Status ScatterRows(const float* staged, const int64_t* positions,
         staged, positions, count, width, out);
   }
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("ScatterKernel");
+  return ev::Status::OK();
+}
+
+ev::Status UnpackRowsTo(const RowFormat& format, const float* staged,
+                        const int64_t* positions, int64_t count, float* out,
+                        cudaStream_t stream) {
+  if (count == 0) return ev::Status::OK();
+  const unsigned blocks = BlocksFor(count * format.width());
+  const uint32_t* const words = reinterpret_cast<const uint32_t*>(staged);
+  if (format.type == RowType::kUint8) {
+    UnpackKernel<Uint8Rows><<<blocks, kBlock, 0, stream>>>(
+        words, format.width(), positions, count, format.dim, out);
+  } else {
+    UnpackKernel<Float16Rows><<<blocks, kBlock, 0, stream>>>(
+        words, format.width(), positions, count, format.dim, out);
+  }
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("UnpackKernel");
   return ev::Status::OK();
 }
 

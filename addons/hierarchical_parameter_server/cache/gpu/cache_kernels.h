@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "addons/hierarchical_parameter_server/rows/row_format.h"
 #include "kernels/engine/base/status.h"
 
 namespace hps {
@@ -37,6 +38,12 @@ ev::Status MissBits(const int64_t* slots, int64_t count, uint32_t* bits,
 ev::Status ScatterRows(const float* staged, const int64_t* positions,
                        int64_t count, int width, float* out,
                        cudaStream_t stream);
+
+// The same for packed rows: writes float32 rows of format.dim. positions may be
+// null: i. REQUIRES: format.is_packed().
+ev::Status UnpackRowsTo(const RowFormat& format, const float* staged,
+                        const int64_t* positions, int64_t count, float* out,
+                        cudaStream_t stream);
 
 // rows[slots[i], :] = staged[sources[i], :] where is_new[i]. Adds the number of
 // these rows to counters->inserted, and *evicted (if not null) to

@@ -33,7 +33,7 @@ size_t BitBytes(int64_t count) { return (count + 31) / 32 * sizeof(uint32_t); }
 }  // namespace
 
 GpuLookup::Part::Part(const CacheBatch& batch, int64_t begin, int64_t count,
-                      int width, bool direct)
+                      const RowFormat& format, bool direct)
     : begin(begin), count(count) {
   const size_t key_bytes = count * sizeof(int64_t);
   host_keys = host.Add(key_bytes);
@@ -41,11 +41,9 @@ GpuLookup::Part::Part(const CacheBatch& batch, int64_t begin, int64_t count,
   keys = device.Add(key_bytes);
   slots = device.Add(key_bytes);
   bits = device.Add(BitBytes(count));
-  if (!batch.rows_on_device) {
-    const size_t row_bytes = count * width * sizeof(float);
-    rows = device.Add(row_bytes);
-    if (!direct) host_rows = host.Add(row_bytes);
-  }
+  const size_t row_bytes = count * format.width() * sizeof(float);
+  if (!batch.rows_on_device || format.is_packed()) rows = device.Add(row_bytes);
+  if (!batch.rows_on_device && !direct) host_rows = host.Add(row_bytes);
 }
 
 GpuLookup::Staged::Staged(int64_t count, int width)
@@ -95,10 +93,11 @@ ev::Status GpuLookup::Begin() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
   EV_RETURN_IF_ERROR(Check());
   seen_ = table_->changes();
-  const int width = table_->options().width;
-  const bool direct = !batch_.rows_on_device && ev::gpu::IsPinned(batch_.rows);
+  const RowFormat& format = table_->options().format;
+  const bool direct = !batch_.rows_on_device && !format.is_packed() &&
+                      ev::gpu::IsPinned(batch_.rows);
   const int64_t at_once =
-      batch_.rows_on_device ? batch_.count : CacheRowsAtOnce(width);
+      batch_.rows_on_device ? batch_.count : CacheRowsAtOnce(format.width());
   std::deque<Part> parts;
   for (int64_t begin = 0; begin < batch_.count; begin += at_once) {
     if (parts.size() == kPartsUnderWay) {
@@ -106,7 +105,7 @@ ev::Status GpuLookup::Begin() {
       parts.pop_front();
     }
     parts.emplace_back(batch_, begin, std::min(at_once, batch_.count - begin),
-                       width, direct);
+                       format, direct);
     EV_RETURN_IF_ERROR(Send(&parts.back(), direct));
   }
   for (Part& part : parts) EV_RETURN_IF_ERROR(Receive(&part, direct));
@@ -149,14 +148,22 @@ ev::Status GpuLookup::Send(Part* part, bool direct) {
                                             host_keys, key_bytes,
                                             cudaMemcpyHostToDevice, stream));
   }
-  const int width = table_->options().width;
-  float* const out = batch_.rows_on_device
+  const RowFormat& format = table_->options().format;
+  const int width = format.width();
+  const bool unpacks = batch_.rows_on_device && format.is_packed();
+  float* const out = batch_.rows_on_device && !unpacks
                          ? batch_.rows + part->begin * width
                          : At<float>(context->device(), part->rows);
   EV_RETURN_IF_ERROR(table_->Find(
       keys, count, out, At<int64_t>(context->device(), part->slots),
       At<uint32_t>(context->device(), part->bits), context, &part->has_rows));
   if (!part->has_rows) return ev::Status::OK();
+  if (unpacks) {
+    // Also writes rows of misses, which Fill overwrites.
+    EV_RETURN_IF_ERROR(UnpackRowsTo(format, out, nullptr, count,
+                                    batch_.rows + part->begin * format.dim,
+                                    stream));
+  }
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
       context->host() + part->host_bits, context->device() + part->bits,
       BitBytes(count), cudaMemcpyDeviceToHost, stream));
@@ -192,10 +199,10 @@ ev::Status GpuLookup::Receive(Part* part, bool direct) {
   }
   if (misses) Miss(*part, bits);
   if (part->has_rows && !batch_.rows_on_device && !direct) {
-    const int64_t width = table_->options().width;
-    std::memcpy(batch_.rows + part->begin * width,
-                context->host() + part->host_rows,
-                count * width * sizeof(float));
+    const RowFormat& format = table_->options().format;
+    ev::Serial serial;
+    UnpackRows(format, count, At<float>(context->host(), part->host_rows),
+               batch_.rows + part->begin * format.dim, &serial);
   }
   WorkContext::Release(std::move(part->context));
   return ev::Status::OK();
@@ -227,7 +234,7 @@ ev::Status GpuLookup::Stage(int64_t count, float** rows) {
     WorkContext::Release(std::move(busy_.front()));
     busy_.pop_front();
   }
-  staged_.reset(new Staged(count, table_->options().width));
+  staged_.reset(new Staged(count, table_->options().format.width()));
   EV_RETURN_IF_ERROR(WorkContext::Acquire(staged_->host.bytes(),
                                           staged_->device.bytes(), &staging_));
   *rows = At<float>(staging_->host(), staged_->host_rows);
@@ -242,7 +249,8 @@ ev::Status GpuLookup::Fill(int64_t count, ev::Span<const int64_t> unknown,
                         " rows without a Stage of as many");
   }
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
-  const int width = table_->options().width;
+  const RowFormat& format = table_->options().format;
+  const int width = format.width();
   const size_t row_bytes = count * width * sizeof(float);
   const Staged& at = *staged_;
   WorkContext* const context = staging_.get();
@@ -261,20 +269,23 @@ ev::Status GpuLookup::Fill(int64_t count, ev::Span<const int64_t> unknown,
     EV_CUDA_RETURN_IF_ERROR(
         cudaMemcpyAsync(places, context->host() + at.host_positions, bytes,
                         cudaMemcpyHostToDevice, context->stream()));
-    EV_RETURN_IF_ERROR(ScatterRows(device_rows, places, count, width,
-                                   batch_.rows, context->stream()));
+    EV_RETURN_IF_ERROR(format.is_packed()
+                           ? UnpackRowsTo(format, device_rows, places, count,
+                                          batch_.rows, context->stream())
+                           : ScatterRows(device_rows, places, count, width,
+                                         batch_.rows, context->stream()));
   }
   EV_RETURN_IF_ERROR(
       table_->Store(keys, unknown, seen_, device_rows, at.store, context));
   if (batch_.rows_on_device) return ev::Status::OK();
   // Overlaps with the copy to the device.
   const int64_t rows_of_task =
-      std::max<int64_t>(1, kTaskBytes / (width * sizeof(float)));
+      std::max<int64_t>(1, kTaskBytes / (format.dim * sizeof(float)));
   parallel->For((count + rows_of_task - 1) / rows_of_task, [&](int64_t task) {
     const int64_t end = std::min(count, (task + 1) * rows_of_task);
     for (int64_t i = task * rows_of_task; i < end; ++i) {
-      std::memcpy(batch_.rows + positions[i] * width, rows + i * width,
-                  width * sizeof(float));
+      UnpackRow(format, rows + i * width,
+                batch_.rows + positions[i] * format.dim);
     }
   });
   return ev::Status::OK();

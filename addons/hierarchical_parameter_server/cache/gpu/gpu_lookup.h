@@ -38,8 +38,8 @@ class GpuLookup : public CacheLookup {
  private:
   // The ids [begin, begin + count) and the context that processes them.
   struct Part {
-    Part(const CacheBatch& batch, int64_t begin, int64_t count, int width,
-         bool direct);
+    Part(const CacheBatch& batch, int64_t begin, int64_t count,
+         const RowFormat& format, bool direct);
     int64_t begin, count;
     ContextParts host, device;
     size_t host_keys = 0, host_bits = 0, host_rows = 0;

@@ -19,7 +19,7 @@ GpuReview::GpuReview(std::shared_ptr<GpuTable> table)
 }
 
 ev::Status GpuReview::Next(std::vector<int64_t>* keys) {
-  const int64_t slots = SlotsAtOnce(table_->options().width);
+  const int64_t slots = SlotsAtOnce(table_->options().format.width());
   bool is_over = false;
   keys_.clear();
   // A range of slots may be empty.

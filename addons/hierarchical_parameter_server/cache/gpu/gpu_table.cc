@@ -35,8 +35,9 @@ T* At(char* memory, size_t offset) {
 GpuTable::GpuTable(int device, const CacheTableOptions& options)
     : device_(device),
       options_(options),
-      rows_at_once_(std::max<int64_t>(
-          1, std::min(CacheRowsAtOnce(options.width), options.max_keys))) {}
+      rows_at_once_(
+          std::max<int64_t>(1, std::min(CacheRowsAtOnce(options.format.width()),
+                                        options.max_keys))) {}
 
 ev::Status GpuTable::Make(int device, const CacheTableOptions& options,
                           std::shared_ptr<GpuTable>* table) {
@@ -64,16 +65,17 @@ ev::Status GpuTable::MakeStorage() {
       ev::gpu::TableSet::Create(set, context->stream(), &made->set));
   EV_RETURN_IF_ERROR(made->set->ReserveSync(rows_at_once_));
   const size_t bytes = static_cast<size_t>(made->set->num_slots(0)) *
-                       options_.width * sizeof(float);
+                       options_.format.width() * sizeof(float);
   EV_RETURN_IF_ERROR(
       made->rows.Allocate(bytes, "the cached rows of table " + options_.tag));
   EV_RETURN_IF_ERROR(
       made->counters.Allocate(sizeof(CacheCounters), "the cache's counters"));
   EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
       made->counters.data(), 0, sizeof(CacheCounters), context->stream()));
-  const ev::gpu::RowBlock block = {made->rows.as<float>(), options_.width};
+  const ev::gpu::RowBlock block = {made->rows.as<float>(),
+                                   options_.format.width()};
   EV_RETURN_IF_ERROR(made->set->SetRowsSync(
-      ev::Span<const ev::gpu::RowBlock>(&block, 1), options_.width));
+      ev::Span<const ev::gpu::RowBlock>(&block, 1), options_.format.width()));
   made->bytes = made->set->index_bytes() +
                 static_cast<int64_t>(bytes + sizeof(CacheCounters));
   EV_RETURN_IF_ERROR(context->Wait());
@@ -220,8 +222,9 @@ ev::Status GpuTable::Store(ev::Span<const int64_t> keys,
     }
     EV_RETURN_IF_ERROR(
         storage->set->FindOrInsert(batch, slots, is_new, evicted, stream));
-    return StoreNewRows(staged, sources, slots, is_new, count, options_.width,
-                        evicted.count, storage->rows.as<float>(),
+    return StoreNewRows(staged, sources, slots, is_new, count,
+                        options_.format.width(), evicted.count,
+                        storage->rows.as<float>(),
                         storage->counters.as<CacheCounters>(), stream);
   });
 }
@@ -238,7 +241,7 @@ ev::Status GpuTable::Insert(ev::Span<const int64_t> keys, const float* rows,
                             int64_t seen) {
   if (!holds_rows()) return ev::Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  const int64_t width = options_.width;
+  const int64_t width = options_.format.width();
   const int64_t all = static_cast<int64_t>(keys.size());
   for (int64_t begin = 0; begin < all; begin += rows_at_once_) {
     const int64_t count = std::min(rows_at_once_, all - begin);
@@ -281,7 +284,7 @@ ev::Status GpuTable::RefreshPart(ev::Span<const int64_t> keys,
                                  ev::Span<const int64_t> numbers,
                                  const float* rows) {
   const int64_t count = static_cast<int64_t>(numbers.size());
-  const int64_t width = options_.width;
+  const int64_t width = options_.format.width();
   const size_t key_bytes = count * sizeof(int64_t);
   const size_t row_bytes = count * width * sizeof(float);
   ContextParts host, device;
@@ -315,7 +318,8 @@ ev::Status GpuTable::RefreshPart(ev::Span<const int64_t> keys,
     int64_t* const found = At<int64_t>(context->device(), slots);
     EV_RETURN_IF_ERROR(storage->set->Find(batch, found, stream));
     return RefreshRows(At<float>(context->device(), staged), nullptr, found,
-                       count, options_.width, storage->rows.as<float>(),
+                       count, options_.format.width(),
+                       storage->rows.as<float>(),
                        storage->counters.as<CacheCounters>(), stream);
   }));
   WorkContext::ReleaseBusy(std::move(context));
@@ -441,7 +445,7 @@ ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
   if (all == 0) return ev::Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const size_t key_bytes = all * sizeof(int64_t);
-  const size_t row_bytes = all * options_.width * sizeof(float);
+  const size_t row_bytes = all * options_.format.width() * sizeof(float);
   ContextParts host, device;
   const size_t host_keys = host.Add(key_bytes);
   const size_t host_sources = host.Add(all * sizeof(int32_t));
@@ -492,7 +496,7 @@ ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
     EV_RETURN_IF_ERROR(storage->set->Find(batch, found, stream));
     EV_RETURN_IF_ERROR(RefreshRows(
         At<float>(context->device(), staged), device_sources, found, renewed,
-        options_.width, storage->rows.as<float>(), counters, stream));
+        options_.format.width(), storage->rows.as<float>(), counters, stream));
     batch.keys = device_keys + kept;
     batch.num_keys = all - kept;
     EV_RETURN_IF_ERROR(storage->set->Erase(batch, found, stream));

@@ -41,17 +41,32 @@ inline std::vector<float> MadeRow(int64_t key, int version, int width) {
 struct Below {
   std::mutex mu;
   std::unordered_map<int64_t, int> versions;
-  int width;
-  // Reads a row and returns true, or fills it with kDefault and returns false.
+  int width;  // numbers of a row
+  RowType type = RowType::kFloat32;
+  RowFormat format() const { return RowFormat(width, type); }
+  // Writes MadeRow as a stored row.
+  void Pack(int64_t key, int version, float* to) const {
+    std::vector<float> row = MadeRow(key, version, width);
+    // float16 holds all of its sums.
+    if (format().is_packed()) {
+      for (float& x : row) x /= 256;
+    }
+    EXPECT_TRUE(
+        PackRows(format(), ev::Span<const int64_t>(&key, 1), row.data(), to)
+            .ok());
+  }
+  // Reads a stored row and returns true, or returns false with kDefault.
   bool Read(int64_t key, float* to) {
     std::lock_guard<std::mutex> lock(mu);
     const auto found = versions.find(key);
     if (found == versions.end()) {
-      std::fill(to, to + width, kDefault);
+      const std::vector<float> row(width, kDefault);
+      EXPECT_TRUE(
+          PackRows(format(), ev::Span<const int64_t>(&key, 1), row.data(), to)
+              .ok());
       return false;
     }
-    const std::vector<float> row = MadeRow(key, found->second, width);
-    std::copy(row.begin(), row.end(), to);
+    Pack(key, found->second, to);
     return true;
   }
 };
@@ -59,13 +74,13 @@ struct Below {
 class DeviceCacheTest : public ::testing::Test {
  protected:
   void SetUp() override { EV_SKIP_WITHOUT_GPU(MakeDeviceCache(&cache_)); }
-  std::shared_ptr<CacheTable> Open(int width, int64_t capacity,
+  std::shared_ptr<CacheTable> Open(RowFormat format, int64_t capacity,
                                    bool evicts = true,
                                    const std::string& tag = "hps_et.m.t",
                                    CachePolicy policy = CachePolicy::kLru) {
     CacheTableOptions options;
     options.tag = tag;
-    options.width = width;
+    options.format = format;
     options.capacity = capacity;
     options.evicts = evicts;
     options.policy = policy;
@@ -89,7 +104,7 @@ class DeviceCacheTest : public ::testing::Test {
       EV_RETURN_IF_ERROR(lookup->Stage(count, &room));
       std::vector<int64_t> unknown;
       for (int64_t i = 0; i < count; ++i) {
-        if (!below->Read(keys[begin + i], room + i * below->width)) {
+        if (!below->Read(keys[begin + i], room + i * below->format().width())) {
           unknown.push_back(i);
         }
       }
@@ -119,7 +134,9 @@ class DeviceCacheTest : public ::testing::Test {
                                      const std::vector<int64_t>& keys) {
     std::vector<float> rows(keys.size() * below->width);
     for (size_t i = 0; i < keys.size(); ++i) {
-      below->Read(keys[i], rows.data() + i * below->width);
+      std::vector<float> stored(below->format().width());
+      below->Read(keys[i], stored.data());
+      UnpackRow(below->format(), stored.data(), rows.data() + i * below->width);
     }
     return rows;
   }
@@ -132,10 +149,10 @@ class DeviceCacheTest : public ::testing::Test {
   static void Update(CacheTable* table, Below* below,
                      const std::vector<int64_t>& keys, int version) {
     Give(below, keys, version);
-    std::vector<float> rows;
-    for (const int64_t key : keys) {
-      const std::vector<float> row = MadeRow(key, version, below->width);
-      rows.insert(rows.end(), row.begin(), row.end());
+    const int stored = below->format().width();
+    std::vector<float> rows(keys.size() * stored);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      below->Pack(keys[i], version, rows.data() + i * stored);
     }
     Ok(table->Refresh(keys, rows.data()));
   }

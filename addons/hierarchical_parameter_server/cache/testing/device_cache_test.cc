@@ -45,6 +45,26 @@ TEST_F(DeviceCacheTest, FilledRowsAreCached) {
   }
 }
 
+TEST_F(DeviceCacheTest, PackedRowsAreUnpacked) {
+  for (const RowType type : {RowType::kFloat16, RowType::kUint8}) {
+    for (const int dim : {1, 2, 3, 4, 6, 16, 33, 128}) {
+      Below below{{}, {}, dim, type};
+      auto table = Open(below.format(), 1000);
+      const std::vector<int64_t> keys = Range(-150, 310);
+      Give(&below, Range(-150, 300), 3);
+      int64_t misses = -1;
+      for (const int64_t expected : {310, 10}) {
+        EXPECT_EQ(LookUp(table.get(), &below, keys, &misses),
+                  Expected(&below, keys))
+            << RowTypeName(type) << " " << dim;
+        EXPECT_EQ(misses, expected);
+      }
+      Update(table.get(), &below, Range(-10, 50), 4);
+      EXPECT_EQ(LookUp(table.get(), &below, keys), Expected(&below, keys));
+    }
+  }
+}
+
 TEST_F(DeviceCacheTest, EveryInt64IsAKey) {
   Below below{{}, {}, 4};
   auto table = Open(4, 1000);

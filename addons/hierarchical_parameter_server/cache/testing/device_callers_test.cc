@@ -75,13 +75,16 @@ class DeviceTensorsTest : public DeviceCacheTest {
 };
 
 TEST_F(DeviceTensorsTest, IdsAndRowsInEitherMemory) {
-  for (const int width : {3, 16}) {
-    Below below{{}, {}, width};
+  for (const RowFormat& format :
+       {RowFormat(3), RowFormat(16), RowFormat(3, RowType::kFloat16),
+        RowFormat(16, RowType::kFloat16), RowFormat(7, RowType::kUint8),
+        RowFormat(16, RowType::kUint8)}) {
+    Below below{{}, {}, format.dim, format.type};
     const std::vector<int64_t> ids = Range(0, 555);
     Give(&below, Range(0, 500), 1);
     for (const bool device_ids : {false, true}) {
       for (const bool device_rows : {false, true}) {
-        auto table = Open(width, 1000);
+        auto table = Open(format, 1000);
         for (const int64_t misses : {555, 55}) {
           Check(table.get(), &below, ids, device_ids, device_rows, misses);
         }

@@ -25,7 +25,7 @@ std::atomic<int64_t> live_bytes{0}, most_bytes{-1};
 std::atomic<bool> is_gone{false};
 
 int64_t SizeOf(const CacheTableOptions& options) {
-  return CacheBytes(options.capacity, options.evicts, options.width,
+  return CacheBytes(options.capacity, options.evicts, options.format.width(),
                     options.max_keys);
 }
 
@@ -45,7 +45,7 @@ class HostTable : public CacheTable,
                     int64_t seen) override {
     std::lock_guard<std::mutex> lock(mu_);
     for (size_t i = 0; i < keys.size(); ++i) {
-      Store(keys[i], rows + i * options_.width, seen);
+      Store(keys[i], rows + i * options_.format.width(), seen);
     }
     EndStores();
     return ev::Status::OK();
@@ -59,8 +59,8 @@ class HostTable : public CacheTable,
     for (const int64_t i : LastOfEach(keys)) {
       const auto found = rows_.find(keys[i]);
       if (found == rows_.end()) continue;
-      const float* const row = rows + i * options_.width;
-      found->second.row.assign(row, row + options_.width);
+      const float* const row = rows + i * options_.format.width();
+      found->second.row.assign(row, row + options_.format.width());
       ++statistics_.refreshed;
     }
     return ev::Status::OK();
@@ -120,7 +120,7 @@ class HostTable : public CacheTable,
       ++statistics_.evicted;
     }
     Row& made = rows_[key];
-    made.row.assign(row, row + options_.width);
+    made.row.assign(row, row + options_.format.width());
     made.is_new = true;
     new_.push_back(key);
     Use(key, &made);
@@ -151,7 +151,7 @@ class HostTable : public CacheTable,
     if (row == nullptr) {
       Remove(key);
     } else {
-      found->second.row.assign(row, row + options_.width);
+      found->second.row.assign(row, row + options_.format.width());
       ++statistics_.refreshed;
     }
   }
@@ -215,7 +215,6 @@ class HostLookup : public CacheLookup {
       return ev::InvalidArgument(where +
                                  "ids or rows are not where the batch says");
     }
-    const int width = table_->options().width;
     std::lock_guard<std::mutex> lock(table_->mu_);
     seen_ = table_->changes();
     for (int64_t i = 0; i < batch_.count; ++i) {
@@ -226,7 +225,7 @@ class HostLookup : public CacheLookup {
         positions_.push_back(i);
         keys_.push_back(key);
       } else {
-        Put(i, row->data(), width);
+        Put(i, row->data());
       }
     }
     return ev::Status::OK();
@@ -243,7 +242,7 @@ class HostLookup : public CacheLookup {
                           " rows: no such misses are left, or Fill is missing");
     }
     staged_ = count;
-    room_.assign(count * table_->options().width, -1.0f);
+    room_.assign(count * table_->options().format.width(), -1.0f);
     *rows = room_.data();
     return ev::Status::OK();
   }
@@ -253,12 +252,12 @@ class HostLookup : public CacheLookup {
       return ev::Internal("Fill without a Stage of as many rows");
     }
     staged_ = 0;
-    const int width = table_->options().width;
+    const int width = table_->options().format.width();
     std::lock_guard<std::mutex> lock(table_->mu_);
     size_t next = 0;
     for (int64_t i = 0; i < count; ++i) {
       const float* const row = room_.data() + i * width;
-      Put(positions_[filled_ + i], row, width);
+      Put(positions_[filled_ + i], row);
       if (next < unknown.size() && unknown[next] == i) {
         ++next;
       } else {
@@ -284,12 +283,14 @@ class HostLookup : public CacheLookup {
   }
 
  private:
-  void Put(int64_t position, const float* row, int width) {
+  void Put(int64_t position, const float* stored) {
+    const RowFormat& format = table_->options().format;
+    std::vector<float> row(format.dim);
+    UnpackRow(format, stored, row.data());
     if (batch_.rows_on_device) {
-      writes_.emplace_back(position * width,
-                           std::vector<float>(row, row + width));
+      writes_.emplace_back(position * format.dim, std::move(row));
     } else {
-      std::copy(row, row + width, batch_.rows + position * width);
+      std::copy(row.begin(), row.end(), batch_.rows + position * format.dim);
     }
   }
 
@@ -335,9 +336,10 @@ class HostReview : public CacheReview {
       const bool is_gone =
           next < gone.size() && gone[next] == static_cast<int64_t>(i);
       if (is_gone) ++next;
-      table_->Renew(keys_[i],
-                    is_gone ? nullptr : rows + i * table_->options().width,
-                    seen_);
+      table_->Renew(
+          keys_[i],
+          is_gone ? nullptr : rows + i * table_->options().format.width(),
+          seen_);
     }
     return next == gone.size() ? ev::Status::OK()
                                : ev::Internal("gone is out of order");

@@ -40,25 +40,24 @@ Capabilities HashMap::capabilities() const {
   return capabilities;
 }
 
-ev::Status HashMap::OpenTable(const std::string& tag, int width,
+ev::Status HashMap::OpenTable(const std::string& tag, RowFormat format,
                               std::shared_ptr<Table>* table) {
-  EV_RETURN_IF_ERROR(CheckTable(name(), tag, width));
+  EV_RETURN_IF_ERROR(CheckTable(name(), tag, format));
   std::lock_guard<std::mutex> lock(mu_);
   auto found = tables_.find(tag);
   if (found == tables_.end()) {
     try {
-      auto made = std::make_shared<HashMapTable>(tag, width, options_);
+      auto made = std::make_shared<HashMapTable>(tag, format, options_);
       found = tables_.emplace(tag, std::move(made)).first;
     } catch (const std::bad_alloc&) {
       return ev::ResourceExhausted("database " + name() + ", table " + tag +
                                    ": no memory for an empty table");
     }
   }
-  if (found->second->width() != width) {
-    return ev::InvalidArgument(
-        "database " + name() + ", table " + tag + ": it has rows of " +
-        std::to_string(found->second->width()) + " floats, got a width of " +
-        std::to_string(width));
+  const ev::Status status = CheckFormat(found->second->format(), format);
+  if (!status.ok()) {
+    return ev::Status(status.code(), "database " + name() + ", table " + tag +
+                                         ": " + status.message());
   }
   *table = found->second;
   return ev::Status::OK();
@@ -80,7 +79,7 @@ ev::Status HashMap::ListTables(std::vector<TableInfo>* tables) {
   tables->clear();
   std::lock_guard<std::mutex> lock(mu_);
   for (const auto& entry : tables_) {
-    tables->push_back({entry.first, entry.second->width()});
+    tables->push_back({entry.first, entry.second->format()});
   }
   return ev::Status::OK();
 }

@@ -44,16 +44,17 @@ void Directly(const std::function<void()>& step) { step(); }
 
 }  // namespace
 
-HashMapTable::HashMapTable(const std::string& tag, int width,
+HashMapTable::HashMapTable(const std::string& tag, const RowFormat& format,
                            const HashMapOptions& options)
     : tag_(tag),
-      width_(width),
+      format_(format),
+      width_(format.width()),
       options_(options),
       with_use_(NeedsUse(options)),
       placing_(ev::KeyedHash::OfProcess(), options.num_partitions) {
   for (int p = 0; p < options.num_partitions; ++p) {
     partitions_.push_back(
-        std::make_unique<Partition>(p, width, with_use_, &placing_));
+        std::make_unique<Partition>(p, width_, with_use_, &placing_));
   }
 }
 

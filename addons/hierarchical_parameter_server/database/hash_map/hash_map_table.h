@@ -20,11 +20,11 @@ namespace hps {
 
 class HashMapTable : public Table {
  public:
-  HashMapTable(const std::string& tag, int width,
+  HashMapTable(const std::string& tag, const RowFormat& format,
                const HashMapOptions& options);
 
   const std::string& tag() const override { return tag_; }
-  int width() const override { return width_; }
+  const RowFormat& format() const override { return format_; }
   ev::Status Fetch(ev::Span<const int64_t> keys, Positions wanted, float* rows,
                    int64_t* missing, int64_t* num_missing,
                    ev::Parallel* parallel) override;
@@ -54,6 +54,7 @@ class HashMapTable : public Table {
   void EvictWherePartitionsAreTooLong();
 
   const std::string tag_;
+  const RowFormat format_;
   const int width_;
   const HashMapOptions options_;
   const bool with_use_;

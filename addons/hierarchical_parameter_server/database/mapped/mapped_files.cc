@@ -18,19 +18,18 @@ Capabilities MappedFiles::capabilities() const {
   return capabilities;
 }
 
-ev::Status MappedFiles::OpenTable(const std::string& tag, int width,
+ev::Status MappedFiles::OpenTable(const std::string& tag, RowFormat format,
                                   std::shared_ptr<Table>* table) {
-  EV_RETURN_IF_ERROR(CheckTable(name_, tag, width));
+  EV_RETURN_IF_ERROR(CheckTable(name_, tag, format));
   std::lock_guard<std::mutex> lock(mu_);
   std::shared_ptr<MappedTable>& found = tables_[tag];
   if (found == nullptr) {
-    found = std::make_shared<MappedTable>(name_, tag, width);
+    found = std::make_shared<MappedTable>(name_, tag, format);
   }
-  if (found->width() != width) {
-    return ev::InvalidArgument(
-        "database " + name_ + ", table " + tag + ": it has rows of " +
-        std::to_string(found->width()) + " floats, got a width of " +
-        std::to_string(width));
+  const ev::Status status = CheckFormat(found->format(), format);
+  if (!status.ok()) {
+    return ev::Status(status.code(), "database " + name_ + ", table " + tag +
+                                         ": " + status.message());
   }
   *table = found;
   return ev::Status::OK();
@@ -48,7 +47,7 @@ ev::Status MappedFiles::ListTables(std::vector<TableInfo>* tables) {
   tables->clear();
   std::lock_guard<std::mutex> lock(mu_);
   for (const auto& entry : tables_) {
-    tables->push_back({entry.first, entry.second->width()});
+    tables->push_back({entry.first, entry.second->format()});
   }
   return ev::Status::OK();
 }

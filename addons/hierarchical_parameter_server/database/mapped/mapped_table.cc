@@ -20,29 +20,37 @@ namespace {
 constexpr int kStage = 16;  // keys per pipeline stage
 
 // Makes an in-memory table that belongs to no database.
-ev::Status MakeTable(const std::string& name, const std::string& tag, int width,
-                     std::shared_ptr<Table>* table) {
+ev::Status MakeTable(const std::string& name, const std::string& tag,
+                     const RowFormat& format, std::shared_ptr<Table>* table) {
   HashMapOptions options;
   options.name = name;
   options.num_partitions = 1;
   std::unique_ptr<Database> map;
   EV_RETURN_IF_ERROR(HashMap::Make(options, &map));
-  return map->OpenTable(tag, width, table);
+  return map->OpenTable(tag, format, table);
 }
 
 }  // namespace
 
 MappedTable::MappedTable(const std::string& database, const std::string& tag,
-                         int width)
+                         const RowFormat& format)
     : database_(database),
       tag_(tag),
-      width_(width),
+      format_(format),
+      width_(format.width()),
       content_(std::make_shared<Content>()) {}
 
 ev::Status MappedTable::Attach(const std::string& folder, KeyBits bits,
                                std::string* note) {
   auto fresh = std::make_shared<Content>();
-  EV_RETURN_IF_ERROR(TableDirectory::Open(folder, width_, &fresh->directory));
+  EV_RETURN_IF_ERROR(TableDirectory::Open(folder, format_, &fresh->directory));
+  const ev::Status same = CheckFormat(fresh->directory->format(), format_);
+  if (!same.ok()) {
+    return ev::Status(
+        same.code(),
+        "'" + folder + "', which is served from its files: " + same.message() +
+            "; convert the table with this row type");
+  }
   EV_RETURN_IF_ERROR(
       TableIndex::Open(*fresh->directory, bits, &fresh->index, note));
   fresh->count = fresh->index->distinct();
@@ -182,7 +190,7 @@ ev::Status MappedTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
 ev::Status MappedTable::MakeMemory(Content* content) {
   if (content->stored != nullptr) return ev::Status::OK();
   std::shared_ptr<Table> stored, removed;
-  EV_RETURN_IF_ERROR(MakeTable(database_, tag_, width_, &stored));
+  EV_RETURN_IF_ERROR(MakeTable(database_, tag_, format_, &stored));
   EV_RETURN_IF_ERROR(MakeTable(database_, tag_, 1, &removed));
   content->stored = std::move(stored);
   content->removed = std::move(removed);

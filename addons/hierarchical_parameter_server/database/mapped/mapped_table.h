@@ -18,10 +18,11 @@ namespace hps {
 
 class MappedTable : public Table {
  public:
-  MappedTable(const std::string& database, const std::string& tag, int width);
+  MappedTable(const std::string& database, const std::string& tag,
+              const RowFormat& format);
 
   const std::string& tag() const override { return tag_; }
-  int width() const override { return width_; }
+  const RowFormat& format() const override { return format_; }
   ev::Status Fetch(ev::Span<const int64_t> keys, Positions wanted, float* rows,
                    int64_t* missing, int64_t* num_missing,
                    ev::Parallel* parallel) override;
@@ -58,6 +59,7 @@ class MappedTable : public Table {
                          float* rows, int64_t* missing) const;
 
   const std::string database_, tag_;
+  const RowFormat format_;
   const int width_;
   std::mutex writer_;
   // accessed with atomic_load and atomic_store

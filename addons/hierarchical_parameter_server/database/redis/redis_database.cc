@@ -34,10 +34,21 @@ ev::Status Check(const char* key, int64_t value, int64_t smallest,
                              std::to_string(value));
 }
 
-// Parses "<width> <partitions>".
-bool ParseDescription(const RespReply& reply, int* width, int* partitions) {
-  return std::sscanf(reply.text.c_str(), "%d %d", width, partitions) == 2 &&
-         *width > 0 && *partitions > 0 && *partitions <= kMostPartitions;
+// Describes a table: FormatText with the number of partitions after the width,
+// "64 8" or "17 8 uint8 64".
+std::string Description(const RowFormat& format, int partitions) {
+  std::string text = FormatText(format);
+  return text.insert(std::min(text.find(' '), text.size()),
+                     " " + std::to_string(partitions));
+}
+bool ParseDescription(const RespReply& reply, RowFormat* format,
+                      int* partitions) {
+  int width = 0, end = 0;
+  return std::sscanf(reply.text.c_str(), "%d %d%n", &width, partitions, &end) ==
+             2 &&
+         *partitions > 0 && *partitions <= kMostPartitions &&
+         ParseFormatText(std::to_string(width) + reply.text.substr(end),
+                         format);
 }
 
 // Returns the name of the hash of a table's attributes.
@@ -105,11 +116,11 @@ ev::Status RedisDatabase::Named(const std::string& tag,
                                        ": " + status.message());
 }
 
-ev::Status RedisDatabase::OpenTable(const std::string& tag, int width,
+ev::Status RedisDatabase::OpenTable(const std::string& tag, RowFormat format,
                                     std::shared_ptr<Table>* table) {
-  EV_RETURN_IF_ERROR(CheckTable(name_, tag, width));
+  EV_RETURN_IF_ERROR(CheckTable(name_, tag, format));
   const int num_partitions = client_->options().num_partitions;
-  auto opened = std::make_shared<RedisTable>(client_, tag, width);
+  auto opened = std::make_shared<RedisTable>(client_, tag, format);
   RespReply description;
   bool is_new = true;
   for (int attempts = 0; is_new; ++attempts) {
@@ -129,27 +140,22 @@ ev::Status RedisDatabase::OpenTable(const std::string& tag, int width,
   }
   if (is_new) {
     RedisCall list(
-        {"HSETNX", kTables, tag,
-         std::to_string(width) + " " + std::to_string(num_partitions)});
+        {"HSETNX", kTables, tag, Description(format, num_partitions)});
     RedisCall again({"HGET", kTables, tag});
     const std::vector<RedisRequest*> requests = {&list, &again};
     EV_RETURN_IF_ERROR(Named(tag, client_->Run(requests)));
     description = again.reply();
   }
-  int stored_width = 0, stored_partitions = 0;
-  if (!ParseDescription(description, &stored_width, &stored_partitions)) {
+  RowFormat stored;
+  int stored_partitions = 0;
+  if (!ParseDescription(description, &stored, &stored_partitions)) {
     return Named(
         tag, ev::Status(ev::StatusCode::kDataLoss,
                         "the field of the table in the hash " +
                             std::string(kTables) + " is '" + description.text +
                             "', expected '<width> <partitions>'"));
   }
-  if (stored_width != width) {
-    return Named(tag,
-                 ev::InvalidArgument("the table has a width of " +
-                                     std::to_string(stored_width) +
-                                     " floats, got " + std::to_string(width)));
-  }
+  EV_RETURN_IF_ERROR(Named(tag, CheckFormat(stored, format)));
   if (stored_partitions != num_partitions) {
     return Named(
         tag, ev::InvalidArgument("num_partitions: the table was stored with " +
@@ -191,8 +197,9 @@ ev::Status RedisDatabase::DropTable(const std::string& tag) {
   EV_RETURN_IF_ERROR(RemoveAttributes(tag));
   RedisCall known({"HGET", kTables, tag});
   EV_RETURN_IF_ERROR(Named(tag, client_->Run(&known)));
-  int width = 0, partitions = 0;
-  if (ParseDescription(known.reply(), &width, &partitions)) {
+  RowFormat format;
+  int partitions = 0;
+  if (ParseDescription(known.reply(), &format, &partitions)) {
     RedisCall unlist({"HDEL", kTables, tag});
     EV_RETURN_IF_ERROR(Named(tag, client_->Run(&unlist)));
   } else {
@@ -228,7 +235,7 @@ ev::Status RedisDatabase::ListTables(std::vector<TableInfo>* tables) {
     TableInfo info;
     int partitions = 0;
     info.tag = pairs[i].text;
-    if (ParseDescription(pairs[i + 1], &info.width, &partitions)) {
+    if (ParseDescription(pairs[i + 1], &info.format, &partitions)) {
       tables->push_back(std::move(info));
     }
   }

@@ -32,7 +32,7 @@ class RedisDatabase : public Database {
   ev::Status Reach() override;
   // Additional errors. InvalidArgument: the table was stored with another
   // number of partitions. DataLoss: the server has lost part of it.
-  ev::Status OpenTable(const std::string& tag, int width,
+  ev::Status OpenTable(const std::string& tag, RowFormat format,
                        std::shared_ptr<Table>* table) override;
   ev::Status ReadAttribute(const std::string& tag, const std::string& name,
                            std::string* value) override;

@@ -60,8 +60,11 @@ std::string PartitionHash(const std::string& tag, int partition, char kind) {
 }
 
 RedisTable::RedisTable(std::shared_ptr<RedisClient> client, std::string tag,
-                       int width)
-    : client_(std::move(client)), tag_(std::move(tag)), width_(width) {
+                       const RowFormat& format)
+    : client_(std::move(client)),
+      tag_(std::move(tag)),
+      format_(format),
+      width_(format.width()) {
   for (int i = 0; i < client_->options().num_partitions; ++i) {
     auto partition = std::make_unique<Partition>();
     partition->number = i;

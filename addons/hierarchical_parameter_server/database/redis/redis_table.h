@@ -7,7 +7,8 @@
 //   hps_et{<tag>/p<i>}v        key        the row, 4 * width bytes
 //                              n          number of changes of partition i
 //   hps_et{<tag>/p<i>}t        key        when or how often the row was used
-//   hps_tables                 tag        "<width> <number of partitions>"
+//   hps_tables                 tag        "<width> <number of partitions>", and
+//                                         of packed rows " <type> <dim>"
 //
 // A key is in partition i = hash(key) mod num_partitions. The braces put both
 // hashes of a partition on one node.
@@ -46,7 +47,8 @@ std::string PartitionHash(const std::string& tag, int partition, char kind);
 
 class RedisTable : public Table {
  public:
-  RedisTable(std::shared_ptr<RedisClient> client, std::string tag, int width);
+  RedisTable(std::shared_ptr<RedisClient> client, std::string tag,
+             const RowFormat& format);
 
   // Reads which partitions exist and creates missing ones: all if the table is
   // new, and the lost ones if it is a cache. Otherwise missing partitions are
@@ -54,7 +56,7 @@ class RedisTable : public Table {
   ev::Status Open(bool is_new);
 
   const std::string& tag() const override { return tag_; }
-  int width() const override { return width_; }
+  const RowFormat& format() const override { return format_; }
   ev::Status Fetch(ev::Span<const int64_t> keys, Positions wanted, float* rows,
                    int64_t* missing, int64_t* num_missing,
                    ev::Parallel* parallel) override;
@@ -118,6 +120,7 @@ class RedisTable : public Table {
 
   const std::shared_ptr<RedisClient> client_;
   const std::string tag_;
+  const RowFormat format_;
   const int width_;
   std::vector<std::unique_ptr<Partition>> partitions_;
   std::atomic<int64_t> inserted_{0};

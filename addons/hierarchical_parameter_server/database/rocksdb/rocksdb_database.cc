@@ -50,22 +50,22 @@ ev::Status RocksDbDatabase::FindTables() {
   auto* const families = store_->families();
   for (auto at = families->begin(); at != families->end();) {
     const std::string tag = at->first;
-    int width = 0;
+    RowFormat format;
     // Families with other names are not ours and stay untouched.
     if (CheckTable(name_, tag, 1).ok()) {
-      EV_RETURN_IF_ERROR(Named(tag, store_->ReadWidth(tag, &width)));
-      if (width == 0) {
+      EV_RETURN_IF_ERROR(Named(tag, store_->ReadFormat(tag, &format)));
+      if (format.dim == 0) {
         // Another program wrote it, so the width is that of its first row.
         EV_RETURN_IF_ERROR(
-            Named(tag, store_->WidthOfFirstRow(at->second, &width)));
+            Named(tag, store_->WidthOfFirstRow(at->second, &format.dim)));
       }
     }
-    if (width == 0) {
+    if (format.dim == 0) {
       ++at;
       continue;
     }
     tables_[tag] =
-        std::make_shared<RocksDbTable>(store_, at->second, tag, width);
+        std::make_shared<RocksDbTable>(store_, at->second, tag, format);
     at = families->erase(at);
   }
   return ev::Status::OK();
@@ -78,18 +78,14 @@ Capabilities RocksDbDatabase::capabilities() const {
   return capabilities;
 }
 
-ev::Status RocksDbDatabase::OpenTable(const std::string& tag, int width,
+ev::Status RocksDbDatabase::OpenTable(const std::string& tag, RowFormat format,
                                       std::shared_ptr<Table>* table) {
-  EV_RETURN_IF_ERROR(CheckTable(name_, tag, width));
+  EV_RETURN_IF_ERROR(CheckTable(name_, tag, format));
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = tables_.find(tag);
   if (found != tables_.end()) {
-    if (found->second->width() != width) {
-      return Named(
-          tag, ev::InvalidArgument("the table has a width of " +
-                                   std::to_string(found->second->width()) +
-                                   " floats, got " + std::to_string(width)));
-    }
+    EV_RETURN_IF_ERROR(
+        Named(tag, CheckFormat(found->second->format(), format)));
     *table = found->second;
     return ev::Status::OK();
   }
@@ -98,9 +94,9 @@ ev::Status RocksDbDatabase::OpenTable(const std::string& tag, int width,
                                    store_->options().path +
                                    ", and read_only forbids creating it"));
   }
-  // Writes the width first: a family without one would get that of its first
+  // Writes the format first: a family without one would get that of its first
   // row.
-  EV_RETURN_IF_ERROR(Named(tag, store_->WriteWidth(tag, width)));
+  EV_RETURN_IF_ERROR(Named(tag, store_->WriteFormat(tag, format)));
   RocksDbLibrary::Family* family = nullptr;
   auto* const families = store_->families();
   const auto empty = families->find(tag);
@@ -110,7 +106,7 @@ ev::Status RocksDbDatabase::OpenTable(const std::string& tag, int width,
   } else {
     EV_RETURN_IF_ERROR(Named(tag, store_->CreateFamily(tag, &family)));
   }
-  auto made = std::make_shared<RocksDbTable>(store_, family, tag, width);
+  auto made = std::make_shared<RocksDbTable>(store_, family, tag, format);
   tables_[tag] = made;
   *table = std::move(made);
   return ev::Status::OK();
@@ -123,7 +119,7 @@ ev::Status RocksDbDatabase::DropTable(const std::string& tag) {
     return Named(tag, ev::NotFound("there is no such table"));
   }
   const ev::Status status = found->second->Drop();
-  // Also if the table is gone and only its width could not be removed, which
+  // Also if the table is gone and only its format could not be removed, which
   // OpenTable writes anew.
   if (found->second->is_dropped()) tables_.erase(found);
   return status;
@@ -135,7 +131,7 @@ ev::Status RocksDbDatabase::ListTables(std::vector<TableInfo>* tables) {
   for (const auto& table : tables_) {
     TableInfo info;
     info.tag = table.first;
-    info.width = table.second->width();
+    info.format = table.second->format();
     tables->push_back(std::move(info));
   }
   return ev::Status::OK();

@@ -29,7 +29,7 @@ class RocksDbDatabase : public Database {
 
   const std::string& name() const override { return name_; }
   Capabilities capabilities() const override;
-  ev::Status OpenTable(const std::string& tag, int width,
+  ev::Status OpenTable(const std::string& tag, RowFormat format,
                        std::shared_ptr<Table>* table) override;
   ev::Status DropTable(const std::string& tag) override;
   ev::Status ListTables(std::vector<TableInfo>* tables) override;

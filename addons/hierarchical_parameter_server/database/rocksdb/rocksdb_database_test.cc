@@ -58,8 +58,8 @@ class RocksDbDatabaseTest : public ::testing::Test {
     const ev::Status status = RocksDbDatabase::Open(options_, &database_);
     ASSERT_TRUE(status.ok()) << status.message();
   }
-  ev::Status OpenTable(int width) {
-    return database_->OpenTable("hps_et.m.t", width, &table_);
+  ev::Status OpenTable(RowFormat format) {
+    return database_->OpenTable("hps_et.m.t", format, &table_);
   }
   ev::Status Insert(const std::vector<int64_t>& keys, int version) {
     ev::Serial serial;
@@ -93,7 +93,7 @@ TEST_F(RocksDbDatabaseTest, RowsSurviveReopening) {
   std::vector<TableInfo> tables;
   ASSERT_TRUE(database_->ListTables(&tables).ok());
   ASSERT_EQ(tables.size(), 1u);
-  EXPECT_EQ(tables[0].width, 4);
+  EXPECT_EQ(tables[0].format, RowFormat(4));
   ASSERT_TRUE(OpenTable(4).ok());
   ExpectRows({1, 2, kLargestKey, kSmallestKey}, 1);
   TableStatistics statistics;
@@ -108,9 +108,20 @@ TEST_F(RocksDbDatabaseTest, AnotherWidthIsAnErrorThatNamesBoth) {
   Open();
   const ev::Status status = OpenTable(8);
   EXPECT_EQ(status.code(), ev::StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("width of 4 floats, got 8"),
+  EXPECT_NE(status.message().find("rows of 4 floats, expected 8"),
             std::string::npos)
       << status.message();
+}
+
+TEST_F(RocksDbDatabaseTest, TheFormatOutlivesTheProcess) {
+  const RowFormat packed(7, RowType::kUint8);
+  Open();
+  ASSERT_TRUE(OpenTable(packed).ok());
+  ASSERT_TRUE(Insert({1}, 1).ok());
+  Open();
+  EXPECT_EQ(OpenTable(packed.width()).code(), ev::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(OpenTable(packed).ok());
+  ExpectRows({1}, 1);
 }
 
 TEST_F(RocksDbDatabaseTest, ReadOnlyReadsAndRefusesToWrite) {

@@ -162,22 +162,21 @@ ev::Status RocksDbStore::DropFamily(Family* family) {
   return Take(error);
 }
 
-ev::Status RocksDbStore::ReadWidth(const std::string& tag, int* width) {
+ev::Status RocksDbStore::ReadFormat(const std::string& tag, RowFormat* format) {
   const std::string key = kWidths + tag;
   char* error = nullptr;
   size_t bytes = 0;
   char* const value = library_->get(db_, reads_, default_family_, key.data(),
                                     key.size(), &bytes, &error);
   EV_RETURN_IF_ERROR(Take(error));
-  *width = 0;
+  *format = RowFormat();
   if (value == nullptr) return ev::Status::OK();
-  const std::string digits(value, bytes);
+  const std::string text(value, bytes);
   library_->free(value);
-  *width = std::atoi(digits.c_str());
-  if (*width > 0) return ev::Status::OK();
+  if (ParseFormatText(text, format)) return ev::Status::OK();
   return ev::Status(
       ev::StatusCode::kDataLoss,
-      options_.path + ": the width of table " + tag + " is '" + digits + "'");
+      options_.path + ": the width of table " + tag + " is '" + text + "'");
 }
 
 ev::Status RocksDbStore::WidthOfFirstRow(Family* family, int* width) {
@@ -196,17 +195,18 @@ ev::Status RocksDbStore::WidthOfFirstRow(Family* family, int* width) {
                     "the first row has " + std::to_string(bytes) + " bytes");
 }
 
-ev::Status RocksDbStore::WriteWidth(const std::string& tag, int width) {
+ev::Status RocksDbStore::WriteFormat(const std::string& tag,
+                                     const RowFormat& format) {
   const std::string key = kWidths + tag;
-  const std::string digits = std::to_string(width);
+  const std::string text = FormatText(format);
   char* error = nullptr;
   library_->put(db_, writes_, default_family_, key.data(), key.size(),
-                digits.data(), digits.size(), &error);
+                text.data(), text.size(), &error);
   EV_RETURN_IF_ERROR(Take(error));
   return Sync();
 }
 
-ev::Status RocksDbStore::RemoveWidth(const std::string& tag) {
+ev::Status RocksDbStore::RemoveFormat(const std::string& tag) {
   const std::string key = kWidths + tag;
   char* error = nullptr;
   library_->remove(db_, writes_, default_family_, key.data(), key.size(),

@@ -3,7 +3,7 @@
 //
 // An open RocksDB store, and a table in one of its column families. A key is
 // its 8 bytes in memory, a value the row's floats. The default family stores
-// each table's width as digits under "hps_width/<tag>".
+// each table's format as FormatText under "hps_width/<tag>".
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_ROCKSDB_ROCKSDB_STORE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_ROCKSDB_ROCKSDB_STORE_H_
@@ -49,12 +49,12 @@ class RocksDbStore {
   std::map<std::string, Family*>* families() { return &families_; }
   ev::Status CreateFamily(const std::string& name, Family** family);
   ev::Status DropFamily(Family* family);
-  // *width is 0 if none is stored.
-  ev::Status ReadWidth(const std::string& tag, int* width);
+  // format->dim is 0 if none is stored.
+  ev::Status ReadFormat(const std::string& tag, RowFormat* format);
   // *width is 0 if the family is empty.
   ev::Status WidthOfFirstRow(Family* family, int* width);
-  ev::Status WriteWidth(const std::string& tag, int width);
-  ev::Status RemoveWidth(const std::string& tag);
+  ev::Status WriteFormat(const std::string& tag, const RowFormat& format);
+  ev::Status RemoveFormat(const std::string& tag);
   // Flushes all writes so that they survive a crash of the machine.
   ev::Status Sync();
 
@@ -85,11 +85,12 @@ class RocksDbStore {
 class RocksDbTable : public Table {
  public:
   RocksDbTable(std::shared_ptr<RocksDbStore> store,
-               RocksDbLibrary::Family* family, std::string tag, int width);
+               RocksDbLibrary::Family* family, std::string tag,
+               const RowFormat& format);
   ~RocksDbTable() override;
 
   const std::string& tag() const override { return tag_; }
-  int width() const override { return width_; }
+  const RowFormat& format() const override { return format_; }
   ev::Status Fetch(ev::Span<const int64_t> keys, Positions wanted, float* rows,
                    int64_t* missing, int64_t* num_missing,
                    ev::Parallel* parallel) override;
@@ -123,6 +124,7 @@ class RocksDbTable : public Table {
   const std::shared_ptr<RocksDbStore> store_;
   RocksDbLibrary::Family* const family_;
   const std::string tag_;
+  const RowFormat format_;
   const int width_;
   std::atomic<bool> is_dropped_{false};
   std::atomic<int64_t> inserted_{0};

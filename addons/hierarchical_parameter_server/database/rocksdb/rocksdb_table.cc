@@ -40,11 +40,12 @@ ev::Status DataLoss(const std::string& message) {
 
 RocksDbTable::RocksDbTable(std::shared_ptr<RocksDbStore> store,
                            RocksDbLibrary::Family* family, std::string tag,
-                           int width)
+                           const RowFormat& format)
     : store_(std::move(store)),
       family_(family),
       tag_(std::move(tag)),
-      width_(width) {}
+      format_(format),
+      width_(format.width()) {}
 
 RocksDbTable::~RocksDbTable() { store_->library().family_destroy(family_); }
 
@@ -303,7 +304,7 @@ ev::Status RocksDbTable::Drop() {
   EV_RETURN_IF_ERROR(CheckWritable("DropTable"));
   EV_RETURN_IF_ERROR(Named(store_->DropFamily(family_)));
   is_dropped_ = true;
-  return Named(store_->RemoveWidth(tag_));
+  return Named(store_->RemoveFormat(tag_));
 }
 
 }  // namespace hps

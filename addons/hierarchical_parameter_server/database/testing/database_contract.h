@@ -62,9 +62,9 @@ class DatabaseContract : public ::testing::Test {
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
   Database* database() { return under_test_.database(); }
-  std::shared_ptr<Table> Open(const std::string& tag, int width) {
+  std::shared_ptr<Table> Open(const std::string& tag, RowFormat format) {
     std::shared_ptr<Table> table;
-    const ev::Status status = database()->OpenTable(tag, width, &table);
+    const ev::Status status = database()->OpenTable(tag, format, &table);
     EXPECT_TRUE(status.ok()) << status.message();
     return table;
   }
@@ -234,7 +234,7 @@ TYPED_TEST_P(DatabaseContract, RowsAreRemoved) {
 
 TYPED_TEST_P(DatabaseContract, TablesAreApart) {
   auto a = this->Open("hps_et.m.a", 2);
-  auto b = this->Open("hps_et.m.b", 6);
+  auto b = this->Open("hps_et.m.b", RowFormat(6, RowType::kUint8));
   this->Insert(a.get(), {1, 2}, 0);
   this->Insert(b.get(), {2, 3}, 1);
   std::vector<float> rows;
@@ -247,8 +247,8 @@ TYPED_TEST_P(DatabaseContract, TablesAreApart) {
   ASSERT_TRUE(this->database()->ListTables(&tables).ok());
   ASSERT_EQ(tables.size(), 2u);
   EXPECT_EQ(tables[0].tag, "hps_et.m.a");
-  EXPECT_EQ(tables[0].width, 2);
-  EXPECT_EQ(tables[1].width, 6);
+  EXPECT_EQ(tables[0].format, RowFormat(2));
+  EXPECT_EQ(tables[1].format, RowFormat(6, RowType::kUint8));
   // Opens the same table twice.
   auto again = this->Open("hps_et.m.a", 2);
   EXPECT_EQ(this->Count(again.get()), 2);
@@ -278,12 +278,19 @@ TYPED_TEST_P(DatabaseContract, BadTagsAndWidthsAreErrors) {
         << tag;
   }
   table = this->Open("hps_et.m.t", 4);
-  const ev::Status status = database->OpenTable("hps_et.m.t", 5, &table);
-  EXPECT_EQ(status.code(), ev::StatusCode::kInvalidArgument);
-  for (const char* part : {"hps_et.m.t", "4", "5"}) {
-    EXPECT_NE(status.message().find(part), std::string::npos)
-        << status.message();
+  // The last one has stored rows of 4 words too.
+  for (const RowFormat& format :
+       {RowFormat(5), RowFormat(12, RowType::kUint8)}) {
+    const ev::Status status = database->OpenTable("hps_et.m.t", format, &table);
+    EXPECT_EQ(status.code(), ev::StatusCode::kInvalidArgument);
+    for (const std::string& part :
+         {std::string("hps_et.m.t"), std::string("rows of 4 floats, expected "),
+          Describe(format)}) {
+      EXPECT_NE(status.message().find(part), std::string::npos)
+          << status.message();
+    }
   }
+  EXPECT_TRUE(database->OpenTable("hps_et.m.t", 4, &table).ok());
 }
 
 TYPED_TEST_P(DatabaseContract, NoRowIsTornWhileItIsReplaced) {

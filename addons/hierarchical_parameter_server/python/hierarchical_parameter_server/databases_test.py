@@ -18,6 +18,7 @@ import tensorflow as tf
 
 import hierarchical_parameter_server as hps
 from hierarchical_parameter_server import testing
+from hierarchical_parameter_server.checkpoint_format import packed_rows
 
 _KEYS = np.arange(5000, dtype=np.int64) * 3
 _ROWS = (np.arange(8)[None, :] * 100000 + _KEYS[:, None]).astype(np.float32)
@@ -30,6 +31,7 @@ class DatabasesTest(absltest.TestCase):
     hps.stop()
     self.folder = self.create_tempdir().full_path
     testing.write_table(os.path.join(self.folder, "t"), _KEYS, _ROWS)
+    self.row_type, self.rows = "float32", _ROWS
 
   def tearDown(self):
     hps.stop()
@@ -39,7 +41,8 @@ class DatabasesTest(absltest.TestCase):
     hps.start(
         testing.write_config(
             os.path.join(self.folder, "ps.json"),
-            [testing.model("m", ["t"], [8], defaults=[-1.], most=1000)],
+            [testing.model("m", ["t"], [8], defaults=[-1.], most=1000,
+                           row_type_per_table=[self.row_type])],
             supportlonglong=True, **databases))
 
   def assert_served(self):
@@ -50,7 +53,7 @@ class DatabasesTest(absltest.TestCase):
       rows = layer(tf.constant(ids, tf.int64))
       with tf.compat.v1.Session() as session:
         got = session.run(rows)
-    expected = np.where((ids % 3 == 0)[:, None], _ROWS[ids // 3], np.float32(-1.))
+    expected = np.where((ids % 3 == 0)[:, None], self.rows[ids // 3], np.float32(-1.))
     np.testing.assert_array_equal(got, expected)
 
   def start_rocks_db(self, **databases):
@@ -64,6 +67,31 @@ class DatabasesTest(absltest.TestCase):
       if "librocksdb" not in str(error):
         raise
       self.skipTest(str(error))
+
+  def test_packed_rows_in_rocks_db(self):
+    # Numbers that float16 lacks; differences that uint8 has.
+    self.rows = np.sqrt(_KEYS[:, None] + np.arange(8)[None, :]).astype(np.float32)
+    testing.write_table(os.path.join(self.folder, "t"), _KEYS, self.rows)
+    for self.row_type in ("float16", "uint8"):
+      shutil.rmtree(os.path.join(self.folder, "store"), ignore_errors=True)
+      exact = self.rows
+      self.rows = packed_rows.unpack(
+          packed_rows.pack(_KEYS, exact, self.row_type, "t"), self.row_type, 8)
+      self.assertFalse((self.rows == exact).all())
+      np.testing.assert_allclose(self.rows, exact, rtol=1e-3, atol=3e-3)
+      self.start_rocks_db(volatile_db={"type": "hash_map", "initial_cache_rate": 0.5})
+      self.assert_served()
+      hps.stop()
+      right, self.row_type = self.row_type, "float32"
+      with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
+                                  "has rows of 8 numbers of type %s, expected 8 floats" % right):
+        self.start_rocks_db(volatile_db={"type": "disabled"})
+      hps.stop()
+      self.row_type = right
+      self.start_rocks_db(volatile_db={"type": "disabled"})
+      self.assert_served()
+      hps.stop()
+      self.rows = exact
 
   def test_rocks_db_alone_and_when_it_is_opened_again(self):
     self.start_rocks_db(volatile_db={"type": "disabled"})

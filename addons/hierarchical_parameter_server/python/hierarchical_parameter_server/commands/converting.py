@@ -16,13 +16,13 @@ def convert(args, out, err):
     tables = args.tables
     if tables is None and args.dense and not checkpoint.tables:
       tables = []
-    written = checkpoints.write(checkpoint, args.out, tables, args.dense)
+    written = checkpoints.write(checkpoint, args.out, tables, args.dense, args.row_type)
   elif args.kind == "sok-dump":
-    written = conversions.from_sok_dump(args.source, args.out, args.tables)
+    written = conversions.from_sok_dump(args.source, args.out, args.tables, args.row_type)
   else:
     if args.tables:
       raise ValueError("--tables: legacy files are always converted as a whole; leave it out")
-    written = conversions.from_legacy(args.source, args.out, args.key_dtype)
+    written = conversions.from_legacy(args.source, args.out, args.key_dtype, args.row_type)
   for table, (rows, width) in sorted(written.items()):
     print("%s: %d rows of %d floats" % (table, rows, width), file=out)
   return True

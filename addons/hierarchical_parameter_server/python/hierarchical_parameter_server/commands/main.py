@@ -12,6 +12,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 # pylint: disable=g-import-not-at-top
 import tensorflow as tf
 
+from hierarchical_parameter_server.checkpoint_format import packed_rows
 from hierarchical_parameter_server.commands import checking
 from hierarchical_parameter_server.commands import converting
 from hierarchical_parameter_server.commands import loading
@@ -70,6 +71,9 @@ def _parser():
                    help="leave out the incremental checkpoints that continue a checkpoint")
   sub.add_argument("--key_dtype", choices=["int64", "uint32"], default="int64",
                    help="of legacy files")
+  sub.add_argument("--row_type", choices=packed_rows.ROW_TYPES, default="float32",
+                   help="of the written rows; float16 takes half of float32's bytes, uint8 "
+                   "about a quarter")
 
   sub = command("profile", profiling.profile,
                 "Measure lookups: latency, throughput and where rows came from.")

@@ -6,7 +6,9 @@
   convert.from_checkpoint("model.ckpt-1000", "tables", ["users", "items"])
 
 A table directory has two files without headers: `key` (int64) and `emb_vector`
-(float32, rows x width). Every function returns {table: (rows, width)}. It writes new
+(float32, rows x width). With row_type "float16" or "uint8" the second is
+`emb_vector_float16` or `emb_vector_uint8`, half or about a quarter as large
+(checkpoint_format/packed_rows.py). Every function returns {table: (rows, width)}. It writes new
 files and then renames them, so a directory is never half written.
 
 SparseOperationKit need not be installed: its files and checkpoints are read directly.

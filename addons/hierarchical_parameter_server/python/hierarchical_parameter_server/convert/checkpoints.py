@@ -57,7 +57,7 @@ def _pieces(checkpoint, name):
   return checkpoint.slot_rows(name)
 
 
-def from_checkpoint(prefix, out, tables=None, dense=(), full_only=False):
+def from_checkpoint(prefix, out, tables=None, dense=(), full_only=False, row_type="float32"):
   """Writes a table directory for each table of a checkpoint: out/<table>.
 
   In folder names, characters other than letters, digits, '_' and '-' become '_'.
@@ -74,22 +74,23 @@ def from_checkpoint(prefix, out, tables=None, dense=(), full_only=False):
     dense: names of dense variables [n, width] to write as tables with the keys 0 to n -
       1.
     full_only: bool; True: ignore incremental checkpoints.
+    row_type: type of the stored rows: "float32", "float16" or "uint8".
 
   Returns:
     {table: (rows, width)}.
 
   Raises:
     ValueError: a checkpoint or table does not exist, a table has no rows, two names map
-      to one folder, the folder of a table has another table's files, or an incremental
-      checkpoint is missing, damaged or continues another checkpoint. The message names
-      it.
+      to one folder, the folder of a table has another table's files, the type cannot store
+      a row, or an incremental checkpoint is missing, damaged or continues another
+      checkpoint. The message names it.
   """
   checkpoint = Checkpoint(prefix, full_only)
   tf.compat.v1.logging.info("Converting %s", checkpoint.name)
-  return write(checkpoint, out, tables, dense)
+  return write(checkpoint, out, tables, dense, row_type)
 
 
-def write(checkpoint, out, tables, dense):
+def write(checkpoint, out, tables, dense, row_type):
   """Writes tables of a `Checkpoint`; arguments as for `from_checkpoint`."""
   prefix = checkpoint.prefix
   if tables is None:
@@ -121,9 +122,9 @@ def write(checkpoint, out, tables, dense):
   written = {}
   for name in tables:
     written[name] = table_directories.write_pieces(os.path.join(out, folder_name(name)),
-                                                   pieces[name], name)
+                                                   pieces[name], name, row_type)
   for name in dense:
     rows = checkpoint.read(name)
     written[name] = table_directories.write_pieces(
-        os.path.join(out, folder_name(name)), [(np.arange(len(rows)), rows)], name)
+        os.path.join(out, folder_name(name)), [(np.arange(len(rows)), rows)], name, row_type)
   return written

@@ -15,6 +15,7 @@ import hierarchical_parameter_server as hps
 from hierarchical_parameter_server import convert
 from hierarchical_parameter_server import testing
 from hierarchical_parameter_server.commands import main
+from hierarchical_parameter_server.checkpoint_format import packed_rows
 from hierarchical_parameter_server.checkpoint_format import replaced_together
 import embedding_variable
 from embedding_variable.checkpoint_format import delta_chain
@@ -259,8 +260,70 @@ class ConvertTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "v_values.file has 24 bytes with the CRC-32"):
       convert.from_legacy(self.folder, self.folder)
 
+  @parameterized.parameters("float16", "uint8")
+  def test_rows_in_fewer_bytes(self, row_type):
+    random = np.random.RandomState(1)
+    keys = np.arange(1000) * 7
+    # Rows whose sizes differ by orders of magnitude.
+    rows = random.normal(size=[1000, 17]) * random.lognormal(0, 2, size=[1000, 1])
+    folder = os.path.join(self.folder, "t")
+    convert.write_table(folder, keys, rows)
+
+    def served(folder):
+      hps.stop()
+      hps.start(testing.write_config(os.path.join(self.folder, "ps.json"), [
+          testing.model("m", [folder], [17], most=1000, row_type_per_table=[row_type])]))
+      with tf.Graph().as_default():
+        layer = hps.LookupLayer(model_name="m", table_id=0, emb_vec_size=17,
+                                emb_vec_dtype=tf.float32)
+        found = layer(tf.constant(keys, tf.int64))
+        with tf.compat.v1.Session() as session:
+          return session.run(found)
+
+    of_server = served(folder)  # rounds float32 rows
+    self.assertEqual(convert.write_table(folder, keys, rows, row_type), (1000, 17))
+    self.assertEqual(
+        sorted(n for n in os.listdir(folder) if n.startswith("emb")), ["emb_vector_" + row_type])
+    of_file = served(folder)
+    np.testing.assert_array_equal(of_server.view(np.int32), of_file.view(np.int32))
+    stored = np.fromfile(os.path.join(folder, "emb_vector_" + row_type), np.uint8)
+    self.assertLen(stored, 1000 * {"float16": 36, "uint8": 24}[row_type])
+    np.testing.assert_array_equal(
+        packed_rows.unpack(stored.reshape([1000, -1]), row_type, 17), of_file)
+    limits = {"float16": np.abs(rows) * 2.**-11 + 3e-8,
+              "uint8": (rows.max(1) - rows.min(1))[:, None] / 510 * 1.01 + 6e-8}[row_type]
+    self.assertTrue((np.abs(of_file - rows) <= limits).all())
+    for bad in (np.nan, np.inf, -70000.):
+      rows[13, 5] = bad
+      with self.assertRaisesRegex(ValueError, "key 91: expected a row of finite .* " + row_type):
+        convert.write_table(folder, keys, rows, row_type)
+    np.testing.assert_array_equal(served(folder), of_file)
+    convert.write_table(folder, keys, rows)
+    with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "emb_vector', key 91: expected"):
+      served(folder)
+    rows[13, 5] = 0
+    convert.write_table(folder, keys, rows)
+    self.assertFalse(np.isnan(served(folder)).any())
+
+  def test_the_command_converts_to_fewer_bytes(self):
+    _, prefix, _, _, _ = _trained(self.folder)
+    out = os.path.join(self.folder, "out")
+    with contextlib.redirect_stdout(io.StringIO()):
+      self.assertEqual(
+          main.main(["convert", "checkpoint", prefix, out, "--row_type=uint8"]), 0)
+      self.assertEqual(main.main(["convert", "sok-dump", os.path.join(self.folder, "dump"),
+                                  out + "/dump", "--row_type=float16"]), 0)
+    keys = np.fromfile(os.path.join(out, "users", "key"), np.int64)
+    size = os.path.getsize(os.path.join(out, "users", "emb_vector_uint8"))
+    self.assertEqual(size, len(keys) * (_DIM + 4))
+    dumped, = os.listdir(out + "/dump")
+    self.assertEqual(os.path.getsize(os.path.join(out, "dump", dumped, "emb_vector_float16")),
+                     len(keys) * 2 * _DIM)
+
   @parameterized.parameters(
       (lambda f: convert.from_checkpoint(f + "/none", f), "no checkpoint at"),
+      (lambda f: convert.write_table(f, [1], [[1.]], "int8"),
+       "row_type: expected one of float32, float16, uint8, got 'int8'"),
       (lambda f: convert.from_sok_dump(f, f), "no file <table>-key"),
       (lambda f: convert.from_legacy(f, f), "no file <variable>_keys.file"),
       (lambda f: convert.from_legacy(f, f, "int16"), "expected int64 or uint32"),

@@ -92,7 +92,7 @@ def _files(folder, table, endings):
   return keys, rows
 
 
-def from_sok_dump(folder, out, tables=None):
+def from_sok_dump(folder, out, tables=None, row_type="float32"):
   """Writes a table directory for each table of a sok.dump folder: out/<table>.
 
   Args:
@@ -100,12 +100,14 @@ def from_sok_dump(folder, out, tables=None):
     out: folder.
     tables: first part of the file names: the variables' names with punctuation as "_"
       ("table0_0" for "table0:0"). None: all.
+    row_type: type of the stored rows: "float32", "float16" or "uint8".
 
   Returns:
     {table: (rows, width)}.
 
   Raises:
-    ValueError: no such table, or a file with another format; the message names it.
+    ValueError: no such table, a file with another format, or the type cannot store a row;
+      the message names it.
   """
   endings = ("-key", "-weight", "-sums")
   found = _names(folder, endings)
@@ -120,23 +122,26 @@ def from_sok_dump(folder, out, tables=None):
     if paths:
       pieces = _pieces(_dumped(paths[0], "-key"), _dumped(paths[1], "-weight"),
                        os.path.join(folder, table))
-      written[table] = table_directories.write_pieces(os.path.join(out, table), pieces)
+      written[table] = table_directories.write_pieces(os.path.join(out, table), pieces,
+                                                      row_type=row_type)
   return written
 
 
-def from_legacy(folder, out, key_dtype="int64"):
+def from_legacy(folder, out, key_dtype="int64", row_type="float32"):
   """Writes a table directory for each table of sok's old dump_to_file: out/<variable>.
 
   Args:
     folder: the folder passed to `Saver.dump_to_file`.
     out: folder.
     key_dtype: "int64", or "uint32" for variables with 32-bit keys.
+    row_type: as for `from_sok_dump`.
 
   Returns:
     {variable: (rows, width)}.
 
   Raises:
-    ValueError: there are no such files, or their sizes do not match.
+    ValueError: there are no such files, their sizes do not match, or the type cannot
+      store a row.
   """
   if key_dtype not in ("int64", "uint32"):
     raise ValueError("key_dtype: expected int64 or uint32, got %s" % key_dtype)
@@ -156,5 +161,6 @@ def from_legacy(folder, out, key_dtype="int64"):
                          (path, os.path.getsize(path), size))
     pieces = _pieces(np.fromfile(paths[0], dtype), np.fromfile(paths[1], "<f4"),
                      os.path.join(folder, name))
-    written[name] = table_directories.write_pieces(os.path.join(out, name), pieces)
+    written[name] = table_directories.write_pieces(os.path.join(out, name), pieces,
+                                                   row_type=row_type)
   return written
