@@ -8,7 +8,11 @@
 A query is a gRPC request with the pairs of one user and 100 to 700 items, 270 on the mean,
 as in MLPerf's DLRM benchmark. Queries arrive at random (Poisson). Prints a line for each
 target rate; LoadGen calls a run valid if the 99th percentile is at most --latency_ms and
-the run was long enough. LoadGen, the client and the server share the machine.
+the run was long enough, else its reasons follow. LoadGen, the client and the server share
+the machine. With --storage=HBM, on TensorFlow 1.15.0's GPU build:
+
+  python -m embedding_variable.gpu run DIR -- python addons/serving/benchmark/loadgen.py \
+    --storage=HBM --rows=50000 --dim=128
 """
 
 import os
@@ -97,7 +101,11 @@ class _Client(object):
       raise RuntimeError("%d requests failed: %s" % (len(self.failures), self.failures[0]))
     with open(os.path.join(folder, "mlperf_log_summary.txt")) as f:
       summary = f.read()
-    return {name: re.search(pattern, summary).group(1) for name, pattern in _SUMMARY.items()}
+    found = {name: re.search(pattern, summary).group(1) for name, pattern in _SUMMARY.items()}
+    if found["result"] != "VALID":
+      found["result"] += ": " + ", ".join(
+          line.strip() for line in summary.splitlines() if re.search(r"satisfied *: *NO", line))
+    return found
 
 
 def main(unused_argv):
@@ -106,8 +114,10 @@ def main(unused_argv):
     os.mkdir(models)
     served_model.write(os.path.join(models, "1"), FLAGS.tables, FLAGS.rows, FLAGS.dim,
                        FLAGS.storage)
-    with served_model.serving(models, folder,
-                              "--tensorflow_inter_op_parallelism=1") as server:
+    more = ["--tensorflow_inter_op_parallelism=1"]
+    if FLAGS.storage == "HBM":
+      more.append("--per_process_gpu_memory_fraction=0.3")  # the rows take of the rest
+    with served_model.serving(models, folder, *more) as server:
       client = _Client(server.grpc_port)
       for qps in FLAGS.qps:
         found = client.measure(float(qps), folder)

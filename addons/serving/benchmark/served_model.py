@@ -57,7 +57,9 @@ def write(folder, tables, rows, dim, storage="DRAM"):
     storage: name of a StorageType, where the rows are while it is served.
   """
   v1 = tf.compat.v1
-  with tf.Graph().as_default(), v1.Session() as session:
+  # A GPU's memory is left to the server, since TensorFlow frees none.
+  config = v1.ConfigProto(gpu_options=v1.GPUOptions(allow_growth=True))
+  with tf.Graph().as_default(), v1.Session(config=config) as session:
     numbers = v1.placeholder(tf.float32, [None, NUMBERS], name="numbers")
     ids = v1.placeholder(tf.int64, [None, tables], name="ids")
     scores = predictions(numbers, ids, tables, dim, storage)
