@@ -96,6 +96,13 @@ class ProgramsTest(parameterized.TestCase):
     self.assertRegex(text, r"save alone [\d.]+ s")
     self.assertRegex(text, r"steps/s before, \d+ steps meanwhile")
 
+  def test_row_types_runs(self):
+    code, text = _run([_path("//benchmarks:row_types"), "--seeds=1", "--train_samples=4096",
+                       "--eval_samples=500", "--batch_size=512"])
+    self.assertEqual(code, 0, text)
+    self.assertRegex(text, r"seed 1, uint8 *: AUC 0\.\d+ ")
+    self.assertRegex(text, r"float16: largest difference of AUC \d")
+
   def test_tensorflow_2_step_runs(self):
     code, text = _run([_path("//benchmarks:tensorflow_2_step"), "--tables=2", "--batch=16",
                        "--rounds=1", "--steps=2"])

@@ -105,7 +105,7 @@ MAY_USE.update({
     ] + _HPS_ENGINE,
     # Programs that measure the server on a GPU.
     _HPS + "benchmark": [
-        _HPS + folder for folder in ("config", "cache", "server")
+        _HPS + folder for folder in ("config", "cache", "rows", "server")
     ] + _HPS_ENGINE,
     # The server's ops; the engine finds distinct ids.
     _HPS + "tf": ["tensorflow", "kernels/tf/bridge", _ENGINE + "ids"] + [
