@@ -47,11 +47,10 @@ struct SumStages {
 };
 
 // Addends of a sum: the gradient of occurrence i is row samples[i] of grads,
-// times weights[i] or factors[samples[i]]. At most one of weights and factors
-// is set. Arrays are in device memory.
+// times factors[samples[i]] unless factors is null. Arrays are in device
+// memory.
 struct SumSource {
   const int32_t* samples = nullptr;
-  const float* weights = nullptr;
   const float* factors = nullptr;
   const float* grads = nullptr;  // [B, dim], of grad_type
   FloatType grad_type = FloatType::kFloat32;
@@ -168,11 +167,7 @@ struct Loader {
     }
     if (thread >= rows) return;
     float* const scale = stages->scales[stage % kSumStages] + thread;
-    if (sum.from.weights != nullptr) {
-      const int64_t at = static_cast<int64_t>(stage) << sum.rows_log2();
-      __pipeline_memcpy_async(scale, sum.from.weights + sum.begin + at + thread,
-                              sizeof(float));
-    } else if (sum.from.factors != nullptr) {
+    if (sum.from.factors != nullptr) {
       __pipeline_memcpy_async(scale, sum.from.factors + samples[thread],
                               sizeof(float));
     }
@@ -251,8 +246,7 @@ __device__ float SumByBlock(const Sum& sum, SumStages* stages) {
       __pipeline_commit();
     }
   }
-  const bool is_scaled =
-      sum.from.weights != nullptr || sum.from.factors != nullptr;
+  const bool is_scaled = sum.from.factors != nullptr;
   const int column =
       min(static_cast<int>(threadIdx.x) % kSumLanes, sum.columns - 1);
   float total = -0.0f;  // leaves every first addend unchanged

@@ -3,10 +3,10 @@
 //
 // Groups ids by row in two steps. First, a table's ids are scattered to bins by
 // a hash of their row: they are counted per bin, then written to their bin as
-// pairs of row and ordinal (StepPlan::pairs). The number of bins is chosen so
-// that a bin has about kBinIds ids. Then one block groups each bin in shared
-// memory. Bins have about the same number of distinct keys; frequent keys make
-// some bins heavy, and those are grouped first.
+// pairs of row and sample. The number of bins is chosen so that a bin has about
+// kBinIds ids. Then one block groups each bin in shared memory. Bins have about
+// the same number of distinct keys; frequent keys make some bins heavy, and
+// those are grouped first.
 //
 // An id costs two reads and one write of global memory and a few words of
 // shared memory. Global atomics are per tile and bin, not per id.
@@ -21,17 +21,6 @@ namespace gpu {
 namespace {
 
 constexpr int kPerThread = kScatterTile / kScatterBlock;
-
-// Returns the inclusive prefix sum over the warp.
-template <typename T>
-__device__ __forceinline__ T WarpSum(T v, int lane) {
-#pragma unroll
-  for (int d = 1; d < kWarp; d *= 2) {
-    const T other = __shfl_up_sync(kAllLanes, v, d);
-    if (lane >= d) v += other;
-  }
-  return v;
-}
 
 __device__ __forceinline__ uint32_t BinInTable(const StepTable& table,
                                                uint32_t row) {
@@ -124,9 +113,7 @@ __global__ void __launch_bounds__(kScatterBlock, 2)
     if (at < tile.left) {
       const uint32_t i = static_cast<uint32_t>(tile.first + at);
       pairs[j].x = plan.rows[i];
-      pairs[j].y = plan.weights != nullptr
-                       ? i
-                       : SampleOf(plan.splits, plan.samples, table, i);
+      pairs[j].y = SampleOf(plan, table, i);
     }
   }
   for (uint32_t b = threadIdx.x; b < num_bins; b += kScatterBlock) {
@@ -283,41 +270,29 @@ struct Part {
 
 // Returns true if a small key's samples are in 'sorted' instead of in the
 // SmallKey.
-__device__ __forceinline__ bool IsListed(uint32_t count, bool weighted) {
-  return count > 2 || (count == 2 && weighted);
-}
+__device__ __forceinline__ bool IsListed(uint32_t count) { return count > 2; }
 
 // Writes the k-th element of the unordered list[0, count) to its sorted place.
 // start: start of the key's list in plan.sorted.
-__device__ __forceinline__ void Rank(const StepPlan& plan,
-                                     const StepTable& table,
-                                     const uint32_t* list, uint32_t start,
-                                     uint32_t count, uint32_t k) {
+__device__ __forceinline__ void Rank(const StepPlan& plan, const uint32_t* list,
+                                     uint32_t start, uint32_t count,
+                                     uint32_t k) {
   const uint32_t mine = list[k];
   uint32_t rank = 0;
   for (uint32_t l = 0; l < count; ++l) {
     rank += list[l] < mine || (list[l] == mine && l < k) ? 1 : 0;
   }
-  const uint32_t sample = SampleOfNumber(plan, table, mine);
-  plan.sorted[start + rank] = sample;
-  if (plan.weights != nullptr) {
-    plan.sorted_weights[start + rank] = ScaleOf(plan, table, mine, sample);
-  }
+  plan.sorted[start + rank] = mine;
 }
 
-// Makes the SmallKey of a list of at most kSmallCount ordinals, without row,
+// Makes the SmallKey of a list of at most kSmallCount samples, without row,
 // table and count.
-__device__ __forceinline__ SmallKey MakeSmall(const StepPlan& plan,
-                                              const StepTable& table,
-                                              const uint32_t* list,
+__device__ __forceinline__ SmallKey MakeSmall(const uint32_t* list,
                                               uint32_t start, uint32_t count) {
-  const bool weighted = plan.weights != nullptr;
   SmallKey key = {};
   if (count == 1) {
-    const uint32_t number = list[0];
-    key.a = SampleOfNumber(plan, table, number);
-    key.b = __float_as_uint(weighted ? __ldg(plan.weights + number) : 1.0f);
-  } else if (IsListed(count, weighted)) {
+    key.a = list[0];
+  } else if (IsListed(count)) {
     key.a = start;
   } else {
     key.a = min(list[0], list[1]);
@@ -481,7 +456,6 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
       }
     }
     __syncthreads();
-    const bool weighted = plan.weights != nullptr;
     if (list_in_shared) {
       const uint32_t placed = static_cast<uint32_t>(total >> 32);
       for (uint32_t p = threadIdx.x; p < placed; p += kStepBlock) {
@@ -489,9 +463,8 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
         if (e == kEntries) continue;
         const uint32_t count = shared->counts[e];
         const uint32_t start = shared->ends[e] - count;
-        if (IsListed(count, weighted)) {
-          Rank(plan, table, shared->list + start, first + start, count,
-               p - start);
+        if (IsListed(count)) {
+          Rank(plan, shared->list + start, first + start, count, p - start);
         }
       }
     }
@@ -513,12 +486,12 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
       if (count != 0 && count <= kSmallCount) {
         const uint32_t* const list =
             list_in_shared ? shared->list + start : plan.order + first + start;
-        if (!list_in_shared && IsListed(count, weighted)) {
+        if (!list_in_shared && IsListed(count)) {
           for (uint32_t k = 0; k < count; ++k) {
-            Rank(plan, table, list, first + start, count, k);
+            Rank(plan, list, first + start, count, k);
           }
         }
-        SmallKey key = MakeSmall(plan, table, list, first + start, count);
+        SmallKey key = MakeSmall(list, first + start, count);
         key.row = row;
         key.table_and_count = static_cast<uint32_t>(t) << 8 | count;
         *reinterpret_cast<uint4*>(small + (count == 1 ? single++ : several++)) =

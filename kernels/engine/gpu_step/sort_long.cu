@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/warp.cuh"
 #include "kernels/engine/gpu_step/sort_long.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 
@@ -9,15 +10,15 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// Sorts the ordinals of long keys (StepPlan::pairs) in shared memory. The
-// method depends on their number:
+// Sorts the samples of long keys in shared memory. The method depends on their
+// number:
 //   up to kWarpSort    bitonic sort by a warp
 //   up to kBlockSort   bitonic sort by a block
 //   more               counting sort by a block
 //
-// A counting sort marks each ordinal in a bitmap, or counts it in a word if
-// ordinals can repeat. Then it reads the marks in order. It does so for one
-// window of the range of ordinals after the other.
+// A counting sort marks each sample in a bitmap, or counts it in a word if
+// samples can repeat. Then it reads the marks in order. It does so for one
+// window of the range of samples after the other.
 constexpr int kSortBlock = 512;
 constexpr int kSortBlocks = 3;  // per multiprocessor
 constexpr uint32_t kBlockSort = 4096;
@@ -25,19 +26,8 @@ constexpr uint32_t kWindowWords = 16384;
 constexpr int kSortBytes = kWindowWords * 4;
 static_assert(kSortBlock / 32 * kWarpSort <= kWindowWords, "shared memory");
 
-// Writes the sample of an ordinal, and its scale if there are weights.
-__device__ __forceinline__ void Emit(const StepPlan& plan,
-                                     const StepTable& table, uint32_t at,
-                                     uint32_t number) {
-  const uint32_t sample = SampleOfNumber(plan, table, number);
-  plan.sorted[at] = sample;
-  if (plan.weights != nullptr) {
-    plan.sorted_weights[at] = ScaleOf(plan, table, number, sample);
-  }
-}
-
-// Sorts a key's ordinals by marking or counting. kPerWord: ordinals per word;
-// 32 if no ordinal occurs twice, else 1.
+// Sorts a key's samples by marking or counting. kPerWord: samples per word; 32
+// if no sample occurs twice, else 1.
 template <uint32_t kPerWord>
 __device__ __forceinline__ void SortByCounting(const StepPlan& plan,
                                                const StepTable& table,
@@ -46,10 +36,7 @@ __device__ __forceinline__ void SortByCounting(const StepPlan& plan,
   constexpr int kEach = 4;   // words per thread
   constexpr int kAhead = 8;  // loads in flight
   __shared__ uint32_t warp_sums[kSortBlock / 32];
-  const bool weighted = plan.weights != nullptr;
-  const uint32_t first = weighted ? static_cast<uint32_t>(table.id_begin) : 0;
-  const uint32_t range =
-      static_cast<uint32_t>(weighted ? table.num_ids : table.num_samples);
+  const uint32_t range = static_cast<uint32_t>(table.num_samples);
   const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
   uint32_t done = 0;
   constexpr uint32_t kWindow = kWindowWords * kPerWord;
@@ -62,21 +49,20 @@ __device__ __forceinline__ void SortByCounting(const StepPlan& plan,
     }
     __syncthreads();
     for (uint32_t k = threadIdx.x; k < key.count; k += kAhead * kSortBlock) {
-      uint32_t numbers[kAhead];
+      uint32_t samples[kAhead];
 #pragma unroll
       for (int u = 0; u < kAhead; ++u) {
         const uint32_t at = k + u * kSortBlock;
-        numbers[u] = at < key.count
-                         ? plan.order[key.start + at] - first - window
-                         : in_window;
+        samples[u] =
+            at < key.count ? plan.order[key.start + at] - window : in_window;
       }
 #pragma unroll
       for (int u = 0; u < kAhead; ++u) {
-        if (numbers[u] >= in_window) continue;
+        if (samples[u] >= in_window) continue;
         if (kPerWord == 1) {
-          atomicAdd(words + numbers[u], 1u);
+          atomicAdd(words + samples[u], 1u);
         } else {
-          atomicOr(words + numbers[u] / 32, 1u << (numbers[u] % 32));
+          atomicOr(words + samples[u] / 32, 1u << (samples[u] % 32));
         }
       }
     }
@@ -91,12 +77,7 @@ __device__ __forceinline__ void SortByCounting(const StepPlan& plan,
       for (int e = 0; e < kEach; ++e) {
         count += kPerWord == 1 ? mine[e] : __popc(mine[e]);
       }
-      uint32_t sum = count;
-#pragma unroll
-      for (int d = 1; d < 32; d *= 2) {
-        const uint32_t other = __shfl_up_sync(0xFFFFFFFFu, sum, d);
-        if (lane >= d) sum += other;
-      }
+      const uint32_t sum = WarpSum(count, lane);
       if (lane == 31) warp_sums[warp] = sum;
       __syncthreads();
       uint32_t total = 0, earlier = 0;
@@ -108,12 +89,12 @@ __device__ __forceinline__ void SortByCounting(const StepPlan& plan,
       uint32_t at = key.start + done + earlier + sum - count;
 #pragma unroll
       for (int e = 0; e < kEach; ++e) {
-        const uint32_t number = first + window + (w + e) * kPerWord;
+        const uint32_t sample = window + (w + e) * kPerWord;
         if (kPerWord == 1) {
-          for (; mine[e] != 0; --mine[e]) Emit(plan, table, at++, number);
+          for (; mine[e] != 0; --mine[e]) plan.sorted[at++] = sample;
         } else {
           for (; mine[e] != 0; mine[e] &= mine[e] - 1) {
-            Emit(plan, table, at++, number + __ffs(mine[e]) - 1);
+            plan.sorted[at++] = sample + __ffs(mine[e]) - 1;
           }
         }
       }
@@ -123,12 +104,12 @@ __device__ __forceinline__ void SortByCounting(const StepPlan& plan,
   }
 }
 
-// Sorts a key's ordinals. Called by kThreads threads, of which this one is
+// Sorts a key's samples. Called by kThreads threads, of which this one is
 // number 'thread'. v: shared memory for count elements, rounded up to a power
 // of two.
 template <int kThreads>
-__device__ void SortInShared(const StepPlan& plan, const StepTable& table,
-                             const LongKey& key, int thread, uint32_t* v) {
+__device__ void SortInShared(const StepPlan& plan, const LongKey& key,
+                             int thread, uint32_t* v) {
   const uint32_t count = key.count;
   const auto sync = [] {
     if constexpr (kThreads == 32) {
@@ -157,7 +138,7 @@ __device__ void SortInShared(const StepPlan& plan, const StepTable& table,
     }
   }
   for (uint32_t k = thread; k < count; k += kThreads) {
-    Emit(plan, table, key.start + k, v[k]);
+    plan.sorted[key.start + k] = v[k];
   }
   sync();
 }
@@ -170,8 +151,8 @@ __global__ void __launch_bounds__(kSortBlock, kSortBlocks)
     const LongKey key = plan.longs[plan.huge[k]];
     const StepTable& table = plan.tables[key.table];
     if (key.count <= kBlockSort) {
-      SortInShared<kSortBlock>(plan, table, key, threadIdx.x, shared);
-    } else if (plan.weights != nullptr || plan.splits == nullptr) {
+      SortInShared<kSortBlock>(plan, key, threadIdx.x, shared);
+    } else if (plan.samples == nullptr) {
       SortByCounting<32>(plan, table, key, shared);
     } else {
       SortByCounting<1>(plan, table, key, shared);
@@ -189,7 +170,7 @@ __global__ void __launch_bounds__(kSortBlock, kSortBlocks)
     for (uint32_t k = warp; k < n; k += gridDim.x * kWarps) {
       const LongKey key = longs[k];
       if (key.count > kWarpSort) continue;
-      SortInShared<32>(plan, plan.tables[key.table], key, threadIdx.x % 32,
+      SortInShared<32>(plan, key, threadIdx.x % 32,
                        shared + threadIdx.x / 32 * kWarpSort);
     }
   }

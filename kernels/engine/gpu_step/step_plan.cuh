@@ -89,9 +89,8 @@ constexpr uint32_t kNoRow = 0xFFFFFFFFu;
 struct alignas(16) SmallKey {
   uint32_t row;
   uint32_t table_and_count;  // table << 8 | count
-  // One occurrence: a is its sample, b its weight (a float).
-  // Two, without weights: a and b are their samples.
-  // Otherwise: a is the start of the key's list in 'sorted'.
+  // One occurrence: a is its sample. Two: a and b are their samples.
+  // More: a is the start of the key's list in 'sorted'.
   uint32_t a, b;
 };
 
@@ -124,32 +123,25 @@ struct StepPlan {
   const int32_t* scatter_tiles;
   const int32_t* bins;
 
-  const int64_t* ids;  // [n]
-  // [num_samples + 1] per table; null: one id per sample.
-  const int64_t* splits;
-  const float* weights;  // [n] or null
-
-  uint32_t* rows;     // [n] row of each id, or kNoRow
-  uint32_t* samples;  // [n] sample of each id in its table; null if splits is
-  float* factors;     // [samples] multiplier of each sample's gradient
-  // [n] pairs of row and ordinal, bin after bin. The ordinal identifies and
-  // orders an occurrence of the row: it is the occurrence with weights, and its
-  // sample without. Without weights, two occurrences of a key in one sample
-  // have the same ordinal; their gradients are equal.
+  const uint32_t* rows;  // [n] row of each id, or kNoRow
+  // [n] sample of each id in its table; null: one id per sample.
+  const uint32_t* samples;
+  const float* factors;  // [samples] multiplier of each sample's gradient
+  // [n] pairs of row and sample, bin after bin. The sample identifies and
+  // orders an occurrence of the row. Two occurrences of a key in one sample
+  // have equal gradients.
   uint2* pairs;
   uint32_t* bin_counts;  // [bins] ids of each bin
   // [bins] end of each bin in pairs; while scattering, the end of the filled
   // part.
   uint32_t* bin_ends;
   uint32_t* heavy;  // bins of more than kHeavyBin ids
-  // Each bin uses the same range of these arrays as of pairs. order: the
-  // ordinals, key by key, in any order within a key. sorted: the samples of
-  // each key in order. sorted_weights: their weights times the samples'
-  // factors; unused without weights.
+  // Each bin uses the same range of these arrays as of pairs: the samples, key
+  // by key. In 'order' they are in any order within a key, in 'sorted'
+  // ascending.
   uint32_t* order;   // [n]
   uint32_t* sorted;  // [n]
-  float* sorted_weights;
-  SmallKey* small;  // [n]
+  SmallKey* small;   // [n]
   // The order in which the update visits the small keys of each class: numbers
   // in its part of 'small'; null: as they are.
   const uint32_t* small_order[kClasses];
@@ -192,31 +184,11 @@ __device__ __forceinline__ float* RowOf(const StepTable& table, uint32_t row) {
 }
 
 // Returns the sample of occurrence i, numbered within its table.
-__device__ __forceinline__ uint32_t SampleOf(const int64_t* splits,
-                                             const uint32_t* samples,
+__device__ __forceinline__ uint32_t SampleOf(const StepPlan& plan,
                                              const StepTable& table,
                                              uint32_t i) {
-  return splits != nullptr ? samples[i]
-                           : i - static_cast<uint32_t>(table.id_begin);
-}
-
-// Returns the sample of the ordinal 'number' (StepPlan::pairs).
-__device__ __forceinline__ uint32_t SampleOfNumber(const StepPlan& plan,
-                                                   const StepTable& table,
-                                                   uint32_t number) {
-  return plan.weights == nullptr
-             ? number
-             : SampleOf(plan.splits, plan.samples, table, number);
-}
-
-// Returns an occurrence's weight times its sample's factor. REQUIRES weights.
-__device__ __forceinline__ float ScaleOf(const StepPlan& plan,
-                                         const StepTable& table,
-                                         uint32_t occurrence, uint32_t sample) {
-  const float weight = __ldg(plan.weights + occurrence);
-  return Divides(static_cast<Combiner>(table.combiner))
-             ? weight * plan.factors[table.sample_begin + sample]
-             : weight;
+  return plan.samples != nullptr ? plan.samples[i]
+                                 : i - static_cast<uint32_t>(table.id_begin);
 }
 
 // W floats, loaded and stored by one instruction.

@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/warp.cuh"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/combine/ordered_sum.cuh"
 #include "kernels/engine/gpu_step/narrow_pack.cuh"
@@ -26,7 +27,6 @@ namespace ev {
 namespace gpu {
 namespace update_internal {
 
-constexpr unsigned kAll = 0xFFFFFFFFu;
 // Chosen as large as possible without register spills, which cost more than
 // more blocks gain.
 constexpr int kUpdateBlocks = 3;  // per multiprocessor
@@ -109,18 +109,18 @@ __device__ __forceinline__ void AddScaled(const Pack<W>& v, float scale,
 }
 
 // Returns the sum of the gradients of samples list[0, n), added in that order
-// with kAhead loads in flight. weights: one per occurrence, multiplied by their
-// samples' factors; or null.
+// with kAhead loads in flight.
 template <int W, int kAhead>
-__device__ __forceinline__ Pack<W> SumList(
-    const StepPlan& plan, const StepTable& table, const float* grads,
-    const uint32_t* list, const float* weights, uint32_t n, int c) {
+__device__ __forceinline__ Pack<W> SumList(const StepPlan& plan,
+                                           const StepTable& table,
+                                           const float* grads,
+                                           const uint32_t* list, uint32_t n,
+                                           int c) {
   Pack<W> sum = NoSum<W>();
   const FloatType type = table.grad_type;
   const int64_t first = table.pooled_begin + c;
   const int64_t dim = table.dim;
-  const bool factors =
-      weights == nullptr && Divides(static_cast<Combiner>(table.combiner));
+  const bool factors = Divides(static_cast<Combiner>(table.combiner));
   for (uint32_t k = 0; k < n; k += kAhead) {
     uint32_t sample[kAhead];
     Pack<W> v[kAhead];
@@ -135,8 +135,8 @@ __device__ __forceinline__ Pack<W> SumList(
 #pragma unroll
     for (int u = 0; u < kAhead; ++u) {
       if (k + u >= n) continue;
-      float scale = weights != nullptr ? weights[k + u] : 1.0f;
-      if (factors) scale = plan.factors[table.sample_begin + sample[u]];
+      const float scale =
+          factors ? plan.factors[table.sample_begin + sample[u]] : 1.0f;
       AddScaled<W>(Widened<W>(v[u], type), scale, &sum);
     }
   }
@@ -145,8 +145,8 @@ __device__ __forceinline__ Pack<W> SumList(
 
 // Returns how many samples a small key stores in a and b; 0: they are in
 // 'sorted'.
-__device__ __forceinline__ int InlineSamples(uint32_t count, bool weighted) {
-  return count == 1 ? 1 : count == 2 && !weighted ? 2 : 0;
+__device__ __forceinline__ int InlineSamples(uint32_t count) {
+  return count <= 2 ? count : 0;
 }
 
 // Updates the row of one small key, by a group of lanes. Rarely called, and not
@@ -160,18 +160,14 @@ __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
   const uint32_t count = key.table_and_count & 0xFF;
   const StepTable& table = plan.tables[t];
   float* const row = RowOf(table, key.row);
-  const bool weighted = plan.weights != nullptr;
   const bool factors = Divides(static_cast<Combiner>(table.combiner));
   for (int c = sub * W; c < table.dim; c += G * W) {
     RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
     Pack<W> sum = NoSum<W>();
-    if (InlineSamples(count, weighted) == 0) {
-      sum = SumList<W, 2>(plan, table, grads, plan.sorted + key.a,
-                          weighted ? plan.sorted_weights + key.a : nullptr,
-                          count, c);
+    if (InlineSamples(count) == 0) {
+      sum = SumList<W, 2>(plan, table, grads, plan.sorted + key.a, count, c);
     } else {
-      float scale = count == 1 ? __uint_as_float(key.b) : 1.0f;
-      if (factors) scale *= plan.factors[table.sample_begin + key.a];
+      float scale = factors ? plan.factors[table.sample_begin + key.a] : 1.0f;
       AddScaled<W>(LoadGrad<W>(table, grads, key.a, c), scale, &sum);
       if (count == 2) {
         scale = factors ? plan.factors[table.sample_begin + key.b] : 1.0f;
@@ -207,34 +203,32 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
         plan.small + plan.id_base[dim_class] + k));
     key = *reinterpret_cast<const SmallKey*>(&raw);
   }
-  const uint32_t t = __shfl_sync(kAll, key.table_and_count >> 8, 0);
-  if (!__all_sync(kAll, lane >= left || key.table_and_count >> 8 == t)) {
+  const uint32_t t = __shfl_sync(kAllLanes, key.table_and_count >> 8, 0);
+  if (!__all_sync(kAllLanes, lane >= left || key.table_and_count >> 8 == t)) {
     for (int r = 0; r * kGroups < left; ++r) {
       const int from = r * kGroups + group;
       SmallKey one;
-      one.row = __shfl_sync(kAll, key.row, from);
-      one.table_and_count = __shfl_sync(kAll, key.table_and_count, from);
-      one.a = __shfl_sync(kAll, key.a, from);
-      one.b = __shfl_sync(kAll, key.b, from);
+      one.row = __shfl_sync(kAllLanes, key.row, from);
+      one.table_and_count = __shfl_sync(kAllLanes, key.table_and_count, from);
+      one.a = __shfl_sync(kAllLanes, key.a, from);
+      one.b = __shfl_sync(kAllLanes, key.b, from);
       if (from < left) UpdateOne<Rule, W, G>(plan, grads, one, sub, rule);
     }
     return;
   }
 
   const StepTable& table = plan.tables[t];
-  const bool weighted = plan.weights != nullptr;
   const int dim = table.dim;
   const FloatType type = table.grad_type;
   float scale_a = 1.0f, scale_b = 1.0f;
   const uint32_t my_count = key.table_and_count & 0xFF;
-  if (my_count == 1) scale_a = __uint_as_float(key.b);
   if (Divides(static_cast<Combiner>(table.combiner))) {
     const float* factors = plan.factors + table.sample_begin;
-    const int samples = InlineSamples(my_count, weighted);
-    if (samples > 0) scale_a *= factors[key.a];
+    const int samples = InlineSamples(my_count);
+    if (samples > 0) scale_a = factors[key.a];
     if (samples > 1) scale_b = factors[key.b];
   }
-  if (__all_sync(kAll, my_count <= 1)) {
+  if (__all_sync(kAllLanes, my_count <= 1)) {
     constexpr int kRows = kSingleRows < G ? kSingleRows : G;
     for (int r = 0; r * kGroups < left; r += kRows) {
       for (int c = sub * W; c - sub * W < dim; c += G * W) {
@@ -244,8 +238,8 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
 #pragma unroll
         for (int u = 0; u < kRows; ++u) {
           const int from = (r + u) * kGroups + group;
-          rows[u] = RowOf(table, __shfl_sync(kAll, key.row, from));
-          const uint32_t sample = __shfl_sync(kAll, key.a, from);
+          rows[u] = RowOf(table, __shfl_sync(kAllLanes, key.row, from));
+          const uint32_t sample = __shfl_sync(kAllLanes, key.a, from);
           if (from >= left || c >= dim) continue;
           piece[u] = LoadRow<W, NS>(rows[u], table, c);
           grad[u] = LoadRaw<W>(
@@ -255,7 +249,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
 #pragma unroll
         for (int u = 0; u < kRows; ++u) {
           const int from = (r + u) * kGroups + group;
-          const float scale = __shfl_sync(kAll, scale_a, from);
+          const float scale = __shfl_sync(kAllLanes, scale_a, from);
           if (from >= left || c >= dim) continue;
           Pack<W> sum = NoSum<W>();
           AddScaled<W>(Widened<W>(grad[u], type), scale, &sum);
@@ -268,14 +262,14 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
   }
   for (int r = 0; r * kGroups < left; ++r) {
     const int from = r * kGroups + group;
-    float* const row = RowOf(table, __shfl_sync(kAll, key.row, from));
-    const uint32_t a = __shfl_sync(kAll, key.a, from);
-    const uint32_t b = __shfl_sync(kAll, key.b, from);
-    const float x = __shfl_sync(kAll, scale_a, from);
-    const float y = __shfl_sync(kAll, scale_b, from);
-    const uint32_t count = __shfl_sync(kAll, my_count, from);
+    float* const row = RowOf(table, __shfl_sync(kAllLanes, key.row, from));
+    const uint32_t a = __shfl_sync(kAllLanes, key.a, from);
+    const uint32_t b = __shfl_sync(kAllLanes, key.b, from);
+    const float x = __shfl_sync(kAllLanes, scale_a, from);
+    const float y = __shfl_sync(kAllLanes, scale_b, from);
+    const uint32_t count = __shfl_sync(kAllLanes, my_count, from);
     if (count == 0) continue;
-    const int samples = InlineSamples(count, weighted);
+    const int samples = InlineSamples(count);
     for (int c = sub * W; c < dim; c += G * W) {
       RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
       Pack<W> sum = NoSum<W>();
@@ -286,9 +280,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
         AddScaled<W>(v, x, &sum);
         if (samples > 1) AddScaled<W>(w, y, &sum);
       } else {
-        sum = SumList<W, 4>(plan, table, grads, plan.sorted + a,
-                            weighted ? plan.sorted_weights + a : nullptr, count,
-                            c);
+        sum = SumList<W, 4>(plan, table, grads, plan.sorted + a, count, c);
       }
       ApplyRule<Rule, W, NS>(rule, sum, &piece);
       StoreRow<W, NS>(row, table, c, piece);
@@ -314,10 +306,8 @@ __global__ void __launch_bounds__(kStepBlock, 3)
     const StepTable& table = plan.tables[key.table];
     float* const row = RowOf(table, key.row);
     for (int c = sub * W; c < table.dim; c += G * W) {
-      const Pack<W> sum = SumList<W, 6>(
-          plan, table, grads, plan.sorted + key.start,
-          plan.weights != nullptr ? plan.sorted_weights + key.start : nullptr,
-          key.count, c);
+      const Pack<W> sum = SumList<W, 6>(plan, table, grads,
+                                        plan.sorted + key.start, key.count, c);
       RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
       ApplyRule<Rule, W, NS>(rule, sum, &piece);
       StoreRow<W, NS>(row, table, c, piece);
@@ -349,11 +339,7 @@ __global__ void __launch_bounds__(kSumThreads, 2)
         reinterpret_cast<const char*>(grads) +
         table.pooled_begin * FloatBytes(table.grad_type));
     sum.from.grad_type = table.grad_type;
-    const bool weighted = plan.weights != nullptr;
-    const bool factors = Divides(static_cast<Combiner>(table.combiner));
-    if (weighted) {
-      sum.from.weights = plan.sorted_weights;
-    } else if (factors) {
+    if (Divides(static_cast<Combiner>(table.combiner))) {
       sum.from.factors = plan.factors + table.sample_begin;
     }
     const bool is_aligned =

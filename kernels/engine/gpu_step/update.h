@@ -17,8 +17,8 @@ struct StepPlan;
 
 // Applies 'rule' (one of rule_list.h) to the rows of the keys of one dim class.
 // A key's gradient is the sum over its occurrences, in batch order, of the
-// gradient of the occurrence's sample times the sample's factor and the
-// occurrence's weight. grads: laid out like the pooled output.
+// gradient of the occurrence's sample times the sample's factor. grads: laid
+// out like the pooled output.
 //
 // Launches two kernels. On 'stream': keys of at most kSmallCount occurrences.
 // On 'hot_stream', which may run at the same time: keys of at most kWarpSort

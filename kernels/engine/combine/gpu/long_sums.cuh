@@ -78,7 +78,6 @@ __device__ void SumLongKeys(const PooledGradients& gradients, int64_t num_keys,
   const int64_t groups = (num_stretches + kLongStretches - 1) / kLongStretches;
   Sum sum;
   sum.from.samples = gradients.samples;
-  sum.from.weights = gradients.weights;
   sum.from.factors = gradients.factors;
   sum.from.grads = gradients.grads;
   sum.from.grad_type = gradients.grad_type;

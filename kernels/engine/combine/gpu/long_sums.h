@@ -20,9 +20,7 @@ namespace gpu {
 struct PooledGradients {
   const int32_t* ends = nullptr;
   const int32_t* samples = nullptr;
-  // At most one of them.
-  const float* weights = nullptr;  // of each occurrence
-  const float* factors = nullptr;  // of each sample
+  const float* factors = nullptr;  // of each sample; null: all 1
   const float* grads = nullptr;    // [B, dim], of grad_type
   FloatType grad_type = FloatType::kFloat32;
 };
@@ -32,7 +30,9 @@ struct PooledGradients {
 constexpr int32_t kManyOccurrences = 256;
 
 // Returns the size of 'sums' of SumLongKeys (long_sums.cuh).
-size_t LongSumBytes(int64_t num_ids, int64_t dim);
+inline size_t LongSumBytes(int64_t num_ids, int64_t dim) {
+  return num_ids / kManyOccurrences * dim * sizeof(float);
+}
 
 }  // namespace gpu
 }  // namespace ev

@@ -64,9 +64,9 @@ __global__ void __launch_bounds__(kBlock)
   const DistinctBatch& batch = batches.of[block.table];
   const int64_t i = static_cast<int64_t>(block.index) * kBlock + threadIdx.x;
   const uint32_t bits = __reduce_or_sync(
-      kAll, FindSample(batch.splits, batch.indices, batch.num_ids,
-                       batch.num_samples, i, batch.offsets));
-  if (bits != 0 && threadIdx.x % kLanes == 0) atomicAnd(batch.done + 1, ~bits);
+      kAllLanes, FindSample(batch.splits, batch.indices, batch.num_ids,
+                            batch.num_samples, i, batch.offsets));
+  if (bits != 0 && threadIdx.x % kWarp == 0) atomicAnd(batch.done + 1, ~bits);
 }
 
 // Loads two entries from L2, where the writes of other threads are visible.
@@ -137,10 +137,10 @@ __global__ void __launch_bounds__(kBlock)
   const TableBlock block = FindBlock(batches.blocks);
   const DistinctBatch& batch = batches.of[block.table];
   const uint32_t i = block.index * kBlock + threadIdx.x;
-  const int lane = threadIdx.x % kLanes;
+  const int lane = threadIdx.x % kWarp;
   const bool mine = i < batch.num_ids;
   const int64_t key = mine ? KeyAt(batch, i) : 0;
-  const unsigned active = __ballot_sync(kAll, mine);
+  const unsigned active = __ballot_sync(kAllLanes, mine);
   // The leader of lanes with equal keys is the one with the lowest i.
   int leader = lane;
   if (mine) leader = __ffs(__match_any_sync(active, key)) - 1;
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(kBlock)
   if (mine && leader == lane)
     entry = FindEntry(batch, batches.hash(key), key, i);
   __syncwarp();
-  entry = __shfl_sync(kAll, entry, leader);
+  entry = __shfl_sync(kAllLanes, entry, leader);
   if (mine) batch.heads[i] = entry;
 }
 
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(kBlock)
 // thread's warp that are marked in round j. Called by all threads.
 __device__ __forceinline__ void CountBefore(const unsigned* masks,
                                             uint32_t* before) {
-  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
 #pragma unroll
   for (int j = 0; j < kRounds; ++j) {
     if (lane == 0) before[j * kWarps + warp] = __popc(masks[j]);
@@ -195,17 +195,18 @@ __device__ __forceinline__ void CountBefore(const unsigned* masks,
 
 __global__ void __launch_bounds__(kBlock)
     NumberKernel(const __grid_constant__ Batches batches) {
-  __shared__ uint32_t before[kLanes];
+  __shared__ uint32_t before[kWarp];
   const TableBlock tile = FindBlock(batches.blocks);
   const DistinctBatch& batch = batches.of[tile.table];
-  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const uint32_t begin =
       tile.index * static_cast<uint32_t>(kDistinctTile) + threadIdx.x;
   unsigned masks[kRounds];
 #pragma unroll
   for (int j = 0; j < kRounds; ++j) {
     const uint32_t i = begin + j * kBlock;
-    masks[j] = __ballot_sync(kAll, i < batch.num_ids && batch.heads[i] == i);
+    masks[j] =
+        __ballot_sync(kAllLanes, i < batch.num_ids && batch.heads[i] == i);
   }
   CountBefore(masks, before);
   const uint32_t first = batch.tiles[tile.index];
@@ -233,7 +234,7 @@ __global__ void __launch_bounds__(kBlock)
        begin += block.count * kBlock) {
     const uint32_t i = begin + threadIdx.x;
     const bool mine = i < num_ids;
-    const unsigned active = __ballot_sync(kAll, mine);
+    const unsigned active = __ballot_sync(kAllLanes, mine);
     if (!mine) break;
     const uint32_t head = batch.heads[i];
     const uint32_t numbered =
@@ -241,7 +242,7 @@ __global__ void __launch_bounds__(kBlock)
     const uint32_t u = numbered & ~kNumbered;
     batch.inverse[i] = static_cast<int32_t>(u);
     const unsigned same = __match_any_sync(active, u);
-    if (static_cast<int>(threadIdx.x % kLanes) == __ffs(same) - 1) {
+    if (static_cast<int>(threadIdx.x % kWarp) == __ffs(same) - 1) {
       if (u < kEarly) {
         atomicAdd(early + u, __popc(same));
       } else {

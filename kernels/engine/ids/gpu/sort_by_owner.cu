@@ -71,16 +71,16 @@ __global__ void __launch_bounds__(kBlock)
     PlaceKernel(const __grid_constant__ OwnedTables tables) {
   // For each round and warp of the tile and each owner: first the number of its
   // keys, then the place of its first key.
-  __shared__ uint32_t before[kLanes * kMaxKeyOwners];
+  __shared__ uint32_t before[kWarp * kMaxKeyOwners];
   const TableBlock tile = FindBlock(tables.blocks);
   const OwnedKeys& keys = tables.of[tile.table];
   const uint32_t num_keys = *keys.num_keys;
   const uint32_t begin =
       tile.index * static_cast<uint32_t>(kDistinctTile) + threadIdx.x;
   if (begin - threadIdx.x >= num_keys) return;
-  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const int num_owners = keys.num_owners;
-  for (int i = threadIdx.x; i < kLanes * num_owners; i += kBlock) before[i] = 0;
+  for (int i = threadIdx.x; i < kWarp * num_owners; i += kBlock) before[i] = 0;
   __syncthreads();
   int64_t key[kRounds];
   int owner[kRounds];
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kBlock)
     const uint32_t u = begin + j * kBlock;
     key[j] = u < num_keys ? keys.keys[u] : 0;
     owner[j] = u < num_keys ? OwnerOf(keys, key[j]) : -1;
-    const unsigned same = __match_any_sync(kAll, owner[j]);
+    const unsigned same = __match_any_sync(kAllLanes, owner[j]);
     rank[j] = __popc(same & ((1u << lane) - 1));
     if (owner[j] >= 0 && rank[j] == 0) {
       before[(j * kWarps + warp) * num_owners + owner[j]] = __popc(same);
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kBlock)
   __syncthreads();
   for (int o = threadIdx.x; o < num_owners; o += kBlock) {
     uint32_t sum = keys.tiles[static_cast<size_t>(o) * tile.count + tile.index];
-    for (int k = 0; k < kLanes; ++k) {
+    for (int k = 0; k < kWarp; ++k) {
       const uint32_t own = before[k * num_owners + o];
       before[k * num_owners + o] = sum;
       sum += own;

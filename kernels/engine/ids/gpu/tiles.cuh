@@ -11,27 +11,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/engine/base/gpu/warp.cuh"
 #include "kernels/engine/ids/gpu/distinct.h"
 
 namespace ev {
 namespace gpu {
 
 constexpr int kBlock = 256;
-constexpr int kLanes = 32;
-constexpr int kWarps = kBlock / kLanes;
+constexpr int kWarps = kBlock / kWarp;
 constexpr int kRounds = static_cast<int>(kDistinctTile) / kBlock;
-constexpr unsigned kAll = 0xFFFFFFFFu;
-static_assert(kRounds * kWarps == kLanes, "one warp scans a tile's counts");
-
-// Returns the inclusive prefix sum over the warp.
-__device__ __forceinline__ uint32_t WarpSum(uint32_t v, int lane) {
-#pragma unroll
-  for (int d = 1; d < kLanes; d *= 2) {
-    const uint32_t other = __shfl_up_sync(kAll, v, d);
-    if (lane >= d) v += other;
-  }
-  return v;
-}
+static_assert(kRounds * kWarps == kWarp, "one warp scans a tile's counts");
 
 // Maximum number of tables per launch. Their descriptions are kernel
 // parameters, which are limited to 4 KiB so that a launch stays cheap.
@@ -98,13 +87,13 @@ __device__ __forceinline__ bool IsLastBlock(uint32_t* done,
 __device__ __forceinline__ void ScanTiles(uint32_t* tiles, uint32_t num_tiles,
                                           uint32_t* total) {
   __shared__ uint32_t sums[kWarps];
-  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   uint32_t before = 0;
   for (uint32_t begin = 0; begin < num_tiles; begin += kBlock) {
     const uint32_t t = begin + threadIdx.x;
     const uint32_t own = t < num_tiles ? __ldcg(tiles + t) : 0;
     const uint32_t inclusive = WarpSum(own, lane);
-    if (lane == kLanes - 1) sums[warp] = inclusive;
+    if (lane == kWarp - 1) sums[warp] = inclusive;
     __syncthreads();
     uint32_t warps_before = 0, all = 0;
 #pragma unroll

@@ -7,6 +7,7 @@
 // than others.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/warp.cuh"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/rows/gpu/row_at.cuh"
 #include "kernels/engine/rows/gpu_step/step_fetch.h"
@@ -15,7 +16,6 @@ namespace ev {
 namespace gpu {
 namespace {
 
-constexpr unsigned kAll = 0xFFFFFFFFu;
 constexpr int kGroup = 16;  // lanes
 constexpr int64_t kMaxRun = 256;
 static_assert(kFindTile == kThreads, "a thread for each id");
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t i = table.id_begin + local;
     const RowHandle handle = lookup.handles[i];
     is_row = handle < kFirstReservedHandle;
-    uint32_t key = kAll;
+    uint32_t key = kAllLanes;
     if (is_row) {
       const uint32_t place = PlaceOf(placed, handle);
       lookup.rows[i] = AtPlace(table.rows, place);
@@ -63,8 +63,8 @@ __global__ void __launch_bounds__(kThreads)
     }
   }
   if (placed.places == nullptr) return;
-  CountReads(placed.state, __ballot_sync(kAll, is_on_host),
-             __ballot_sync(kAll, is_row && !is_on_host));
+  CountReads(placed.state, __ballot_sync(kAllLanes, is_on_host),
+             __ballot_sync(kAllLanes, is_row && !is_on_host));
 }
 
 // Copies 'count' Ts to to(0), ..., to(copies - 1), by a group of lanes.

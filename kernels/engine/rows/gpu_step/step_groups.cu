@@ -151,11 +151,9 @@ Status StepGroups::Launch(const Source& source) {
   EV_RETURN_IF_ERROR(SendTables(grouped_at_, tiles_at_ + bytes));
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemsetAsync(plan_.counts, 0, zero_bytes_, stream));
-  plan_.rows = const_cast<RowHandle*>(source.handles);
-  plan_.samples = const_cast<uint32_t*>(source.samples);
-  // Kernels only test splits for null: non-null means that samples is set.
-  plan_.splits = reinterpret_cast<const int64_t*>(source.samples);
-  plan_.factors = const_cast<float*>(source.factors);
+  plan_.rows = source.handles;
+  plan_.samples = source.samples;
+  plan_.factors = source.factors;
   EV_RETURN_IF_ERROR(
       LaunchGroup(plan_, num_tiles_, num_bins_, num_processors_, stream));
   EV_RETURN_IF_ERROR(side_->Fork(stream));

@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/warp.cuh"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/gpu_step/narrow_pack.cuh"
 #include "kernels/engine/gpu_step/step_plan.cuh"
@@ -25,7 +26,6 @@ namespace ev {
 namespace gpu {
 namespace {
 
-constexpr unsigned kAll = 0xFFFFFFFFu;
 constexpr int kBlock = 256;
 static_assert(kFindTile == kBlock && kPoolTile == kBlock, "a thread for each");
 
@@ -75,12 +75,12 @@ __global__ void __launch_bounds__(kBlock) FindHandlesKernel(StepLookup lookup) {
       }
     }
   }
-  const unsigned mask = __ballot_sync(kAll, unknown);
+  const unsigned mask = __ballot_sync(kAllLanes, unknown);
   if (mask == 0) return;
   const int lane = threadIdx.x % 32;
   uint32_t at = 0;
   if (lane == 0) at = atomicAdd(lookup.num_unknown, __popc(mask));
-  at = __shfl_sync(kAll, at, 0);
+  at = __shfl_sync(kAllLanes, at, 0);
   if (unknown) {
     at += __popc(mask & ((1u << lane) - 1));
     lookup.unknown[at] = static_cast<uint32_t>(i);
@@ -96,8 +96,8 @@ __global__ void __launch_bounds__(kBlock)
       static_cast<int64_t>(blockIdx.x - __ldg(tiles + t)) * kBlock +
       threadIdx.x;
   const uint32_t bits = __reduce_or_sync(
-      kAll, FindSample(table.splits, table.indices, table.num_ids,
-                       table.num_samples, i, table.made));
+      kAllLanes, FindSample(table.splits, table.indices, table.num_ids,
+                            table.num_samples, i, table.made));
   if (bits != 0 && threadIdx.x % 32 == 0) atomicOr(lookup.found + t, bits);
 }
 
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
 #pragma unroll
     for (int u = 0; u < kRows; ++u) {
       row[u] = reinterpret_cast<const float*>(
-          __shfl_sync(kAll, reinterpret_cast<unsigned long long>(my_row),
+          __shfl_sync(kAllLanes, reinterpret_cast<unsigned long long>(my_row),
                       (r + u) * kGroups + group));
     }
     for (int c = sub * W; c < dim; c += G * W) {
@@ -197,8 +197,9 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
   const int k = TableOfBlock(lookup.pool_tiles, begin, end, block);
   const StepLookupTable& table = lookup.tables[__ldg(lookup.pool_order + k)];
   const int sub = threadIdx.x % G;
-  const unsigned mask =
-      G == 32 ? kAll : ((1u << (G % 32)) - 1) << (threadIdx.x % 32 / G * G);
+  const unsigned mask = G == 32 ? kAllLanes
+                                : ((1u << (G % 32)) - 1)
+                                      << (threadIdx.x % 32 / G * G);
   const Combiner combiner = static_cast<Combiner>(table.combiner);
   const int dim = table.dim;
   constexpr int kGroups = kBlock / G;
