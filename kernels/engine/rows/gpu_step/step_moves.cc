@@ -1,8 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
-//
-// StepCall: after an update, or after lookups without updates, rows that are
-// used often move to GPU memory (rows/gpu/row_places.h).
+
+#include "kernels/engine/rows/gpu_step/step_moves.h"
 
 #include <cuda_runtime_api.h>
 
@@ -12,7 +11,7 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/tasks.h"
-#include "kernels/engine/rows/gpu_step/step_call.h"
+#include "kernels/engine/rows/gpu_step/step_new_rows.h"
 
 namespace ev {
 namespace gpu {
@@ -21,22 +20,23 @@ namespace {
 // After that many lookups of a table without an update, none is expected.
 constexpr int kLookupsAlone = 4;
 
-}  // namespace
-
-Status StepCall::LaunchMoves(Span<const int> numbers, Span<GpuRows* const> rows,
-                             StreamView stream, InFlightEvents* followed,
-                             std::shared_ptr<DeviceEvent>* moved) const {
+Status LaunchMoves(const StepLayout& layout, const StepWork& work,
+                   Span<const int> numbers, Span<GpuRows* const> rows,
+                   StreamView stream, InFlightEvents* followed,
+                   std::shared_ptr<DeviceEvent>* moved) {
+  const RowHandle* const handles =
+      work.OnDevice<RowHandle>(layout.on_device.handles);
   std::vector<RowPlaces::Offer> offers;
   std::vector<GpuRows*> offered;
   std::list<RowPlaces::Moving> moving;
   for (size_t k = 0; k < rows.size(); ++k) {
     if (!rows[k]->has_host_rows()) continue;
     const std::shared_ptr<RowPlaces>& places = rows[k]->places();
-    const Table& table = tables_[numbers[k]];
+    const StepLayout::Table& table = layout.tables[numbers[k]];
     RowPlaces::Offer offer;
     offer.places = places.get();
     offer.rows = rows[k]->pieces();
-    offer.handles = OnDevice<RowHandle>(on_device_.handles) + table.id_begin;
+    offer.handles = handles + table.id_begin;
     offer.num_ids = table.num_ids;
     moving.emplace_back(places);
     if (!moving.back().is_closed()) {
@@ -62,30 +62,33 @@ Status StepCall::LaunchMoves(Span<const int> numbers, Span<GpuRows* const> rows,
   return Status::OK();
 }
 
-std::shared_ptr<DeviceEvent> StepCall::MoveRows(
-    Span<const int> numbers, Span<GpuRows* const> rows, StreamView stream,
-    InFlightEvents* followed) const {
+}  // namespace
+
+std::shared_ptr<DeviceEvent> MoveRows(
+    const StepLayout& layout, const StepWork& work, Span<const int> numbers,
+    Span<GpuRows* const> rows, StreamView stream, InFlightEvents* followed) {
   std::shared_ptr<DeviceEvent> moved;
-  const Status status = CatchBadAlloc(
-      [&] { return LaunchMoves(numbers, rows, stream, followed, &moved); });
+  const Status status = CatchBadAlloc([&] {
+    return LaunchMoves(layout, work, numbers, rows, stream, followed, &moved);
+  });
   // The call has done its work and must not fail now. Without host memory the
   // rows stay where they are; the next call returns an error of the GPU itself.
   return status.ok() ? moved : nullptr;
 }
 
-void StepCall::MoveAfterLookups() {
+void MoveAfterLookups(const StepLayout& layout, StepWork* work) {
   const Status status = CatchBadAlloc([&] {
     std::vector<int> numbers;
     std::vector<GpuRows*> rows;
-    for (size_t t = 0; t < tables_.size(); ++t) {
-      GpuRows* const of = tables_[t].rows;
+    for (size_t t = 0; t < layout.tables.size(); ++t) {
+      GpuRows* const of = layout.tables[t].rows;
       if (of->places() == nullptr || ++of->hints().lookups < kLookupsAlone) {
         continue;
       }
       numbers.push_back(static_cast<int>(t));
       rows.push_back(of);
     }
-    MoveRows(numbers, rows, context_->stream(), &followed_);
+    MoveRows(layout, *work, numbers, rows, work->stream(), work->followed());
     return Status::OK();
   });
   (void)status;  // as in MoveRows

@@ -1,61 +1,30 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
-//
-// StepCall: writes the queued new rows and keys of a step's tables on its
-// stream, without waiting.
+
+#include "kernels/engine/rows/gpu_step/step_new_rows.h"
 
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <list>
 #include <memory>
-#include <utility>
-#include <vector>
 
 #include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/tasks.h"
+#include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/row_kernels.h"
-#include "kernels/engine/rows/gpu_step/step_call.h"
 
 namespace ev {
 namespace gpu {
+namespace {
 
-Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
-  all.erase(
-      std::remove_if(all.begin(), all.end(),
-                     [](GpuRows* rows) { return !rows->new_rows().has_any(); }),
-      all.end());
-  if (all.empty()) return Status::OK();
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  std::list<NewRows::Writing> queues;
-  std::shared_ptr<DeviceEvent> written;
-  InFlightEvents followed;
-  const Status status = CatchBadAlloc([&] {
-    for (GpuRows* rows : all) queues.emplace_back(&rows->new_rows());
-    EV_RETURN_IF_ERROR(WriteQueues(all, &queues, stream, &followed));
-    EV_RETURN_IF_ERROR(DeviceEvent::Record(stream, &written));
-    // The context's memory is in use until 'written', even if the step fails
-    // later.
-    return written->Before(contexts_.back()->stream());
-  });
-  if (status.ok()) {
-    for (GpuRows* rows : all) rows->events().AddKeys(written, followed);
-  } else if (std::any_of(queues.begin(), queues.end(),
-                         [](const NewRows::Writing& queue) {
-                           return queue.wrote_any();
-                         })) {
-    // Other streams do not wait for what was enqueued.
-    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream.get()));
-  }
-  return status;
-}
-
-// Sends all queues in one copy, then launches two kernels per table.
-Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
-                             std::list<NewRows::Writing>* writings,
-                             StreamView stream, InFlightEvents* followed) {
+// Sends all queues in one copy, then launches two kernels per table. *context:
+// the memory that is sent.
+Status WriteQueues(const std::vector<GpuRows*>& all,
+                   std::list<NewRows::Writing>* writings, StreamView stream,
+                   StepWork* work, WorkContext** context,
+                   InFlightEvents* followed) {
   size_t num_rows = 0, num_keys = 0;
   for (const NewRows::Writing& writing : *writings) {
     num_rows += writing.queue().rows.size();
@@ -66,12 +35,9 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
   const size_t keys_at = both.AddBytes(num_keys * sizeof(int64_t));
   const size_t rows_at = both.AddBytes(num_rows * sizeof(RowHandle));
   const size_t handles_at = both.AddBytes(num_keys * sizeof(RowHandle));
-  std::unique_ptr<WorkContext> context;
-  EV_RETURN_IF_ERROR(
-      WorkContext::Acquire(both.bytes(), both.bytes(), &context));
-  char* const on_host = context->host();
-  char* const on_device = context->device();
-  contexts_.push_back(std::move(context));
+  EV_RETURN_IF_ERROR(work->AcquireMore(both.bytes(), both.bytes(), context));
+  char* const on_host = (*context)->host();
+  char* const on_device = (*context)->device();
   int64_t* defaults = reinterpret_cast<int64_t*>(on_host + defaults_at);
   int64_t* keys = reinterpret_cast<int64_t*>(on_host + keys_at);
   RowHandle* rows = reinterpret_cast<RowHandle*>(on_host + rows_at);
@@ -120,10 +86,12 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
   return Status::OK();
 }
 
+}  // namespace
+
 // Tables of one model were in the same earlier step and share its event, so
 // each event is waited for once.
-Status StepCall::FollowAll(const InFlightEvents& events, StreamView stream,
-                           InFlightEvents* followed) {
+Status FollowAll(const InFlightEvents& events, StreamView stream,
+                 InFlightEvents* followed) {
   for (const std::shared_ptr<DeviceEvent>& event : events) {
     if (std::find(followed->begin(), followed->end(), event) !=
         followed->end()) {
@@ -135,8 +103,40 @@ Status StepCall::FollowAll(const InFlightEvents& events, StreamView stream,
   return Status::OK();
 }
 
-Status StepCall::FollowKeys(const std::vector<GpuRows*>& all,
-                            StreamView stream) {
+Status WriteNew(std::vector<GpuRows*> all, StreamView stream, StepWork* work) {
+  all.erase(
+      std::remove_if(all.begin(), all.end(),
+                     [](GpuRows* rows) { return !rows->new_rows().has_any(); }),
+      all.end());
+  if (all.empty()) return Status::OK();
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::list<NewRows::Writing> queues;
+  std::shared_ptr<DeviceEvent> written;
+  InFlightEvents followed;
+  const Status status = CatchBadAlloc([&] {
+    for (GpuRows* rows : all) queues.emplace_back(&rows->new_rows());
+    WorkContext* context = nullptr;
+    EV_RETURN_IF_ERROR(
+        WriteQueues(all, &queues, stream, work, &context, &followed));
+    EV_RETURN_IF_ERROR(DeviceEvent::Record(stream, &written));
+    // The context's memory is in use until 'written', even if the step fails
+    // later.
+    return written->Before(context->stream());
+  });
+  if (status.ok()) {
+    for (GpuRows* rows : all) rows->events().AddKeys(written, followed);
+  } else if (std::any_of(queues.begin(), queues.end(),
+                         [](const NewRows::Writing& queue) {
+                           return queue.wrote_any();
+                         })) {
+    // Other streams do not wait for what was enqueued.
+    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream.get()));
+  }
+  return status;
+}
+
+Status FollowKeys(const std::vector<GpuRows*>& all, StreamView stream) {
   InFlightEvents followed;
   for (GpuRows* rows : all) {
     const std::shared_ptr<DeviceEvent> keys = rows->events().last_keys();
@@ -146,9 +146,8 @@ Status StepCall::FollowKeys(const std::vector<GpuRows*>& all,
   return Status::OK();
 }
 
-Status StepCall::FollowRows(const std::vector<GpuRows*>& all, StreamView stream,
-                            InFlightEvents* followed) {
-  EV_RETURN_IF_ERROR(WriteNew(all, stream));
+Status FollowRows(const std::vector<GpuRows*>& all, StreamView stream,
+                  InFlightEvents* followed) {
   for (GpuRows* rows : all) {
     EV_RETURN_IF_ERROR(FollowAll(rows->events().in_flight(), stream, followed));
   }
