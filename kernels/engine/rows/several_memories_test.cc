@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/checkpoint/restore_table.h"
+#include "kernels/engine/checkpoint/save_table.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/lookup/presence.h"
@@ -25,6 +27,7 @@
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/erased.h"
+#include "kernels/engine/testing/memory_checkpoint.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 #include "kernels/engine/testing/unique_keys.h"
@@ -545,6 +548,42 @@ TEST_F(SeveralMemoriesTest, SavingBringsNothingToTheDevice) {
   const TierStats after = table->tier_stats();
   EXPECT_EQ(after.misses, before.misses);
   EXPECT_EQ(after.hits, before.hits);
+}
+
+TEST_F(SeveralMemoriesTest, ACheckpointIsRestoredIntoAnotherSplit) {
+  const Rule rule = Rules()[2];
+  const auto saved = MakeTable(Options("v", 100 * RowBytes(1)));
+  for (int64_t step = 0; step < 6; ++step) {
+    ASSERT_OK(Both({saved}, rule, step, Ids(300, 1000)));
+  }
+  ASSERT_GT(StoredRows(*saved), 0);
+  testing::MemoryCheckpoint checkpoint;
+  SaveOptions save;
+  save.name = "v";
+  save.slots = rule.slots;
+  ASSERT_OK(SaveTable(save, saved.get(), &checkpoint));
+  TableOptions on_device = InMemory(Options("v", 0));
+  on_device.storage = RowStorage::kHbm;
+  std::vector<std::shared_ptr<EmbeddingTable>> tables = {saved};
+  for (const TableOptions& options :
+       {Options("v", 64 * RowBytes(1)), Options("v", 200 * RowBytes(1)),
+        Options("v", 5000 * RowBytes(1)), on_device,
+        InMemory(Options("v", 0))}) {
+    const auto table = MakeTable(options);
+    // The restore removes these rows.
+    ASSERT_OK(Both({table}, rule, 0, Ids(300, 5000)));
+    ASSERT_OK(RestoreTable(&checkpoint, "v", rule.slots, RestoreOptions(),
+                           table.get()));
+    ExpectSame(*saved, *table, rule.slots);
+    tables.push_back(table);
+  }
+  EXPECT_LE(tables[1]->tier_stats().memory_rows, 64);
+  EXPECT_GT(tables[2]->tier_stats().memory_rows, 64);
+  EXPECT_EQ(StoredRows(*tables[3]), 0);
+  for (int64_t step = 6; step < 12; ++step) {
+    ASSERT_OK(Both(tables, rule, step, Ids(300, 1000)));
+  }
+  for (const auto& table : tables) ExpectSame(*saved, *table, rule.slots);
 }
 
 TEST_F(SeveralMemoriesTest, EvictedRowsLeaveAllMemories) {
