@@ -62,15 +62,24 @@ using ConstFloats = TypedFloats<const char, const float>;
 
 // Calls visitor(p), where p points to float, Float16 or BFloat16.
 template <typename Visitor>
-void VisitFloats(ConstFloats floats, const Visitor& visitor) {
+void VisitFloats(MutableFloats floats, const Visitor& visitor) {
   switch (floats.type()) {
     case FloatType::kFloat32:
       return visitor(floats.floats());
     case FloatType::kFloat16:
-      return visitor(reinterpret_cast<const Float16*>(floats.data()));
+      return visitor(reinterpret_cast<Float16*>(floats.data()));
     case FloatType::kBFloat16:
-      return visitor(reinterpret_cast<const BFloat16*>(floats.data()));
+      return visitor(reinterpret_cast<BFloat16*>(floats.data()));
   }
+}
+// The pointer is to const numbers.
+template <typename Visitor>
+void VisitFloats(ConstFloats floats, const Visitor& visitor) {
+  VisitFloats(MutableFloats(const_cast<char*>(floats.data()), floats.type()),
+              [&](auto* numbers) {
+                const auto* const read = numbers;
+                visitor(read);
+              });
 }
 
 }  // namespace ev

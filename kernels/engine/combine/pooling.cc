@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/engine/combine/row_math.h"
+#include "kernels/engine/base/row_math.h"
 
 namespace ev {
 namespace {

@@ -43,7 +43,7 @@ struct PoolingBatch {
 // Computes out[s] for s in [begin, end); out points to sample 0's row. Sums are
 // float32; a narrow result is rounded once, when it is stored. The result of a
 // sample without ids is zeros. Other threads may write rows during the call
-// (row_math.h).
+// (base/row_math.h).
 void PoolSamples(const PoolingBatch& batch, int64_t begin, int64_t end,
                  MutableFloats out);
 

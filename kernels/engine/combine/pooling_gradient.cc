@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernels/engine/combine/row_math.h"
+#include "kernels/engine/base/row_math.h"
 
 namespace ev {
 namespace {

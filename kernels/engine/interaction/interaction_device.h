@@ -35,10 +35,10 @@ class InteractionDevice {
 
   // Like PairDots and PairDotsGradient. The sums may have another order, which
   // is always the same.
-  virtual Status StartDots(const VectorBatch& batch, float* dots,
+  virtual Status StartDots(const VectorBatch& batch, MutableFloats dots,
                            void* workspace, const DeviceStream& stream) = 0;
-  virtual Status StartGradient(const VectorBatch& batch, const float* slopes,
-                               Span<float* const> grads, void* workspace,
+  virtual Status StartGradient(const VectorBatch& batch, ConstFloats slopes,
+                               Span<const MutableFloats> grads, void* workspace,
                                const DeviceStream& stream) = 0;
 };
 

@@ -8,20 +8,16 @@
 #include "kernels/engine/interaction/pair_dots.h"
 
 #include <algorithm>
-#include <cstring>
+#include <type_traits>
 #include <vector>
 
+#include "kernels/engine/base/row_math.h"
 #include "kernels/engine/base/tasks.h"
 
 namespace ev {
 namespace {
 
-// Loads from any address may alias any type.
-typedef float F8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t I8 __attribute__((vector_size(32)));
-
-inline F8 Load8(const float* p) { return *reinterpret_cast<const F8*>(p); }
-inline void Store8(float* p, F8 v) { *reinterpret_cast<F8*>(p) = v; }
 
 // Multiplications per task: some fifty microseconds.
 constexpr int64_t kTaskWork = 1 << 19;
@@ -141,54 +137,124 @@ void GradientOfSample(const float* const* rows, int64_t n, int64_t dim,
   }
 }
 
+template <typename From>
+void WidenAll(const From* from, int64_t count, float* to) {
+  int64_t c = 0;
+  for (; c + 8 <= count; c += 8) Store8(to + c, Load8(from + c));
+  for (; c < count; ++c) to[c] = Widen(from[c]);
+}
+
+template <typename To>
+void NarrowAll(const float* from, int64_t count, To* to) {
+  int64_t c = 0;
+  for (; c + 8 <= count; c += 8) Store8(to + c, Load8(from + c));
+  for (; c < count; ++c) Narrow(from[c], to + c);
+}
+
+template <typename Number>
+constexpr bool kIsNarrow = !std::is_same<Number, float>::value;
+
+// A sample's vectors as rows of 'length' floats. Rows of narrow numbers, and
+// rows that are longer than the vectors, are copies; zeros follow the numbers.
+template <typename Number>
+class SampleRows {
+ public:
+  SampleRows(const VectorBatch& batch, int64_t length)
+      : batch_(batch),
+        length_(length),
+        copies_(kIsNarrow<Number> || length != batch.dim),
+        rows_(batch.num_vectors()),
+        copied_(copies_ ? batch.num_vectors() * length : 0) {}
+
+  const float* const* Load(int64_t sample) {
+    for (size_t v = 0; v < rows_.size(); ++v) {
+      const char* const data = batch_.vectors[v].At(sample * batch_.dim).data();
+      if (copies_) {
+        float* const copy = copied_.data() + v * length_;
+        WidenAll(reinterpret_cast<const Number*>(data), batch_.dim, copy);
+        rows_[v] = copy;
+      } else {
+        rows_[v] = reinterpret_cast<const float*>(data);
+      }
+    }
+    return rows_.data();
+  }
+
+ private:
+  const VectorBatch& batch_;
+  const int64_t length_;
+  const bool copies_;
+  std::vector<const float*> rows_;
+  std::vector<float> copied_;
+};
+
+template <typename Number>
+void Dots(const VectorBatch& batch, int64_t begin, int64_t end, Number* dots) {
+  const int64_t length = (batch.dim + 7) / 8 * 8, pairs = batch.num_pairs();
+  SampleRows<Number> rows(batch, length);
+  std::vector<float> wide(kIsNarrow<Number> ? pairs : 0);
+  for (int64_t sample = begin; sample < end; ++sample) {
+    Number* const to = dots + sample * pairs;
+    float* sums = wide.data();
+    if constexpr (!kIsNarrow<Number>) sums = to;
+    DotsOfSample(rows.Load(sample), batch.num_vectors(), length, sums);
+    if constexpr (kIsNarrow<Number>) NarrowAll(sums, pairs, to);
+  }
+}
+
+template <typename Number>
+void Gradient(const VectorBatch& batch, int64_t begin, int64_t end,
+              const Number* slopes, Span<const MutableFloats> grads) {
+  const int64_t n = batch.num_vectors(), dim = batch.dim;
+  const int64_t pairs = batch.num_pairs();
+  const int64_t stride = (n + kRows - 1) / kRows * kRows;
+  SampleRows<Number> rows(batch, dim);
+  std::vector<float> matrix(n * stride);
+  std::vector<float> wide_slopes(kIsNarrow<Number> ? pairs : 0);
+  std::vector<float> wide(kIsNarrow<Number> ? n * dim : 0);
+  std::vector<float*> to(n);
+  for (int64_t sample = begin; sample < end; ++sample) {
+    const Number* const of_sample = slopes + sample * pairs;
+    if constexpr (kIsNarrow<Number>) {
+      WidenAll(of_sample, pairs, wide_slopes.data());
+      SlopesAsMatrix(wide_slopes.data(), n, stride, matrix.data());
+      for (int64_t v = 0; v < n; ++v) to[v] = wide.data() + v * dim;
+    } else {
+      SlopesAsMatrix(of_sample, n, stride, matrix.data());
+      for (int64_t v = 0; v < n; ++v) to[v] = grads[v].floats() + sample * dim;
+    }
+    GradientOfSample(rows.Load(sample), n, dim, matrix.data(), stride,
+                     to.data());
+    if constexpr (kIsNarrow<Number>) {
+      for (int64_t v = 0; v < n; ++v) {
+        char* const data = grads[v].At(sample * dim).data();
+        NarrowAll(to[v], dim, reinterpret_cast<Number*>(data));
+      }
+    }
+  }
+}
+
 }  // namespace
 
-Status PairDots(const VectorBatch& batch, float* dots, Parallel* parallel) {
-  const int64_t n = batch.num_vectors(), dim = batch.dim;
-  const int64_t length = (dim + 7) / 8 * 8;
+Status PairDots(const VectorBatch& batch, MutableFloats dots,
+                Parallel* parallel) {
   return ForRangesWithStatus(
       parallel, batch.num_samples, SamplesOfTask(batch),
       [&](int64_t begin, int64_t end) {
-        std::vector<const float*> rows(n);
-        // Rows whose length is not a multiple of 8 are padded with zeros.
-        std::vector<float> padded(length == dim ? 0 : n * length);
-        for (int64_t sample = begin; sample < end; ++sample) {
-          for (int64_t v = 0; v < n; ++v) {
-            rows[v] = batch.vectors[v] + sample * dim;
-            if (length == dim) continue;
-            float* const copy = padded.data() + v * length;
-            std::memcpy(copy, rows[v], dim * sizeof(float));
-            rows[v] = copy;
-          }
-          DotsOfSample(rows.data(), n, length,
-                       dots + sample * batch.num_pairs());
-        }
+        VisitFloats(dots, [&](auto* typed) { Dots(batch, begin, end, typed); });
         return Status::OK();
       });
 }
 
-Status PairDotsGradient(const VectorBatch& batch, const float* slopes,
-                        Span<float* const> grads, Parallel* parallel) {
-  const int64_t n = batch.num_vectors(), dim = batch.dim;
-  const int64_t stride = (n + kRows - 1) / kRows * kRows;
-  return ForRangesWithStatus(
-      parallel, batch.num_samples, SamplesOfTask(batch),
-      [&](int64_t begin, int64_t end) {
-        std::vector<const float*> rows(n);
-        std::vector<float*> to(n);
-        std::vector<float> matrix(n * stride);
-        for (int64_t sample = begin; sample < end; ++sample) {
-          for (int64_t v = 0; v < n; ++v) {
-            rows[v] = batch.vectors[v] + sample * dim;
-            to[v] = grads[v] + sample * dim;
-          }
-          SlopesAsMatrix(slopes + sample * batch.num_pairs(), n, stride,
-                         matrix.data());
-          GradientOfSample(rows.data(), n, dim, matrix.data(), stride,
-                           to.data());
-        }
-        return Status::OK();
-      });
+Status PairDotsGradient(const VectorBatch& batch, ConstFloats slopes,
+                        Span<const MutableFloats> grads, Parallel* parallel) {
+  return ForRangesWithStatus(parallel, batch.num_samples, SamplesOfTask(batch),
+                             [&](int64_t begin, int64_t end) {
+                               VisitFloats(slopes, [&](const auto* typed) {
+                                 Gradient(batch, begin, end, typed, grads);
+                               });
+                               return Status::OK();
+                             });
 }
 
 }  // namespace ev

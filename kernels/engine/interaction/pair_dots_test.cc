@@ -12,6 +12,8 @@
 namespace ev {
 namespace {
 
+using testing::NarrowedTo;
+using testing::NarrowNumbers;
 using testing::VectorsUnderTest;
 
 struct Shape {
@@ -43,6 +45,40 @@ TEST_P(PairDotsTest, SameBitsWhateverTheThreads) {
   EXPECT_EQ(grads, made_.grads);
 }
 
+TEST_P(PairDotsTest, NarrowResultsAreThoseOfFloatsRoundedOnce) {
+  for (const FloatType type : {FloatType::kFloat16, FloatType::kBFloat16}) {
+    made_.RoundTo(type);
+    Serial serial;
+    ASSERT_TRUE(made_.RunOnCpu(&serial).ok());
+    const auto pointer_to = [&](NarrowNumbers* numbers) {
+      return MutableFloats(reinterpret_cast<char*>(numbers->data()), type);
+    };
+    std::vector<NarrowNumbers> x, grads;
+    for (const auto& vector : made_.x) x.push_back(NarrowedTo(type, vector));
+    grads.assign(x.size(), NarrowNumbers(made_.samples * made_.dim, 0xFFFF));
+    std::vector<ConstFloats> vectors;
+    std::vector<MutableFloats> to;
+    for (size_t v = 0; v < x.size(); ++v) {
+      vectors.push_back(
+          ConstFloats(reinterpret_cast<const char*>(x[v].data()), type));
+      to.push_back(pointer_to(&grads[v]));
+    }
+    NarrowNumbers slopes = NarrowedTo(type, made_.slopes);
+    NarrowNumbers dots(slopes.size(), 0xFFFF);
+    const VectorBatch batch = made_.BatchOf(vectors);
+    testing::ThreadPool pool(3);
+    ASSERT_TRUE(PairDots(batch, pointer_to(&dots), &pool).ok());
+    EXPECT_EQ(NarrowedTo(type, made_.dots), dots);
+    const MutableFloats given = pointer_to(&slopes);
+    ASSERT_TRUE(
+        PairDotsGradient(batch, ConstFloats(given.data(), type), to, &pool)
+            .ok());
+    for (size_t v = 0; v < x.size(); ++v) {
+      EXPECT_EQ(NarrowedTo(type, made_.grads[v]), grads[v]);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Shapes, PairDotsTest,
     ::testing::Values(Shape{0, 3, 4}, Shape{1, 2, 1}, Shape{5, 2, 7},
@@ -53,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(PairDots, OrderOfPairs) {
   // Vector v of the sample is 10^v, so each dot identifies its pair.
   const std::vector<float> vectors = {1.0f, 10.0f, 100.0f, 1000.0f};
-  std::vector<const float*> pointers;
+  std::vector<ConstFloats> pointers;
   for (const float& x : vectors) pointers.push_back(&x);
   VectorBatch batch;
   batch.vectors = pointers;

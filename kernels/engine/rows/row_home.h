@@ -170,7 +170,7 @@ class RowHome {
 
   // Makes rows addressable. If *held is true, rows[i] is the address of the row
   // at handles[i], its value first, while *hold lives; unchanged for a handle
-  // without a row. Rows may be written meanwhile (combine/row_math.h). *hold is
+  // without a row. Rows may be written meanwhile (base/row_math.h). *hold is
   // null if rows keep their addresses until a call that must run alone.
   //
   // *held is false, and nothing is done, if the CPU cannot address that many

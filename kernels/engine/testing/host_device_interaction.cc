@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/interaction/interaction_device.h"
 #include "kernels/engine/testing/host_device_memory.h"
@@ -21,19 +22,19 @@ class HostInteraction : public InteractionDevice {
   int64_t WorkspaceBytes(const VectorBatch& batch) const override {
     return 8 * batch.num_vectors();
   }
-  Status StartDots(const VectorBatch& batch, float* dots, void* workspace,
-                   const DeviceStream& stream) override {
+  Status StartDots(const VectorBatch& batch, MutableFloats dots,
+                   void* workspace, const DeviceStream& stream) override {
     return WithReached(batch, workspace, stream,
                        [&](const VectorBatch& reached, Parallel* parallel) {
-                         return PairDots(reached, Reach(dots), parallel);
+                         return PairDots(reached, ReachFloats(dots), parallel);
                        });
   }
-  Status StartGradient(const VectorBatch& batch, const float* slopes,
-                       Span<float* const> grads, void* workspace,
+  Status StartGradient(const VectorBatch& batch, ConstFloats slopes,
+                       Span<const MutableFloats> grads, void* workspace,
                        const DeviceStream& stream) override {
     return WithReached(batch, workspace, stream,
                        [&](const VectorBatch& reached, Parallel* parallel) {
-                         return PairDotsGradient(reached, Reach(slopes),
+                         return PairDotsGradient(reached, ReachFloats(slopes),
                                                  ReachAll(grads), parallel);
                        });
   }
@@ -48,16 +49,20 @@ class HostInteraction : public InteractionDevice {
     if (Reach(static_cast<char*>(workspace)) == nullptr) {
       return Internal("the workspace is not in the device's memory");
     }
-    const std::vector<const float*> vectors = ReachAll(batch.vectors);
+    const std::vector<ConstFloats> vectors = ReachAll(batch.vectors);
     VectorBatch reached = batch;
     reached.vectors = vectors;
     Serial serial;
     return body(reached, &serial);
   }
-  template <typename T>
-  static std::vector<T*> ReachAll(Span<T* const> memory) {
-    std::vector<T*> reached;
-    for (T* const p : memory) reached.push_back(Reach(p));
+  template <typename Floats>
+  static Floats ReachFloats(Floats memory) {
+    return Floats(Reach(memory.data()), memory.type());
+  }
+  template <typename Floats>
+  static std::vector<Floats> ReachAll(Span<const Floats> memory) {
+    std::vector<Floats> reached;
+    for (const Floats& floats : memory) reached.push_back(ReachFloats(floats));
     return reached;
   }
 };

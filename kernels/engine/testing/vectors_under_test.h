@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random vectors and slopes, the engine's results for them in CPU memory, and a
-// check against sums of doubles.
+// check against sums of doubles. Also the same vectors as narrow numbers.
 
 #ifndef KERNELS_ENGINE_TESTING_VECTORS_UNDER_TEST_H_
 #define KERNELS_ENGINE_TESTING_VECTORS_UNDER_TEST_H_
@@ -13,11 +13,34 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/float_math.h"
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/interaction/pair_dots.h"
 
 namespace ev {
 namespace testing {
+
+// The bits of numbers of a narrow type.
+using NarrowNumbers = std::vector<uint16_t>;
+
+inline NarrowNumbers NarrowedTo(FloatType type,
+                                const std::vector<float>& from) {
+  NarrowNumbers to;
+  for (const float x : from) {
+    to.push_back(type == FloatType::kFloat16 ? ToFloat16(x) : ToBFloat16(x));
+  }
+  return to;
+}
+inline std::vector<float> WidenedFrom(FloatType type,
+                                      const NarrowNumbers& from) {
+  std::vector<float> to;
+  for (const uint16_t x : from) {
+    to.push_back(type == FloatType::kFloat16 ? FromFloat16(x)
+                                             : FromBFloat16(x));
+  }
+  return to;
+}
 
 struct VectorsUnderTest {
   VectorsUnderTest(int64_t samples, int64_t vectors, int64_t dim)
@@ -36,19 +59,37 @@ struct VectorsUnderTest {
   int64_t num_vectors() const { return static_cast<int64_t>(x.size()); }
 
   Status RunOnCpu(Parallel* parallel) {
-    std::vector<const float*> from;
+    std::vector<ConstFloats> from;
     for (const auto& vector : x) from.push_back(vector.data());
-    VectorBatch batch;
-    batch.vectors = from;
-    batch.num_samples = samples;
-    batch.dim = dim;
+    const VectorBatch batch = BatchOf(from);
     // Elements that are not written stay NaN.
     dots.assign(samples * batch.num_pairs(), NAN);
     grads.assign(x.size(), std::vector<float>(samples * dim, NAN));
     EV_RETURN_IF_ERROR(PairDots(batch, dots.data(), parallel));
-    std::vector<float*> to;
+    std::vector<MutableFloats> to;
     for (auto& grad : grads) to.push_back(grad.data());
     return PairDotsGradient(batch, slopes.data(), to, parallel);
+  }
+
+  VectorBatch BatchOf(const std::vector<ConstFloats>& vectors) const {
+    VectorBatch batch;
+    batch.vectors = vectors;
+    batch.num_samples = samples;
+    batch.dim = dim;
+    return batch;
+  }
+
+  // Rounds vectors and slopes to a narrow type.
+  void RoundTo(FloatType type) {
+    for (auto& vector : x) vector = WidenedFrom(type, NarrowedTo(type, vector));
+    slopes = WidenedFrom(type, NarrowedTo(type, slopes));
+  }
+  // Rounds them to eighths, so that all sums are exact in float32.
+  void RoundToEighths() {
+    for (auto& vector : x) {
+      for (float& value : vector) value = std::round(value * 8.0f) / 8.0f;
+    }
+    for (float& slope : slopes) slope = std::round(slope * 8.0f) / 8.0f;
   }
 
   // Tolerance: values are below 1 and are added in float32.

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/interaction/interaction_device.h"
 #include "kernels/engine/interaction/pair_dots.h"
 #include "kernels/tf/bridge/gpu_tensors.h"
@@ -38,7 +39,7 @@ class InteractionOp : public OpKernel {
  protected:
   // Returns views of the first num_vectors inputs.
   Status GetVectors(OpKernelContext* context, int num_vectors,
-                    std::vector<const float*>* vectors,
+                    std::vector<ev::ConstFloats>* vectors,
                     ev::VectorBatch* batch) const {
     const TensorShape& shape = context->input(0).shape();
     if (shape.dims() != 2) {
@@ -53,7 +54,7 @@ class InteractionOp : public OpKernel {
                                shape.DebugString(), ", got ",
                                vector.shape().DebugString());
       }
-      vectors->push_back(Data<float>(vector));
+      vectors->push_back(FloatsOf(vector));
     }
     batch->vectors = *vectors;
     batch->num_samples = shape.dim_size(0);
@@ -91,7 +92,7 @@ class DotInteractionOp : public InteractionOp {
   using InteractionOp::InteractionOp;
 
   void Compute(OpKernelContext* context) override {
-    std::vector<const float*> vectors;
+    std::vector<ev::ConstFloats> vectors;
     ev::VectorBatch batch;
     OP_REQUIRES_OK(
         context, GetVectors(context, context->num_inputs(), &vectors, &batch));
@@ -103,14 +104,14 @@ class DotInteractionOp : public InteractionOp {
     if (dots->NumElements() == 0) return;
     if (!on_gpu_) {
       PoolParallel parallel(context);
-      OP_REQUIRES_OK(context, ToTf(ev::PairDots(batch, MutableData<float>(dots),
+      OP_REQUIRES_OK(context, ToTf(ev::PairDots(batch, MutableFloatsOf(*dots),
                                                 &parallel)));
       return;
     }
     OnDevice on;
     OP_REQUIRES_OK(context, GetDevice(context, batch, &on));
     OP_REQUIRES_OK(context,
-                   ToTf(on.device->StartDots(batch, MutableData<float>(dots),
+                   ToTf(on.device->StartDots(batch, MutableFloatsOf(*dots),
                                              on.memory(), on.stream)));
   }
 };
@@ -121,7 +122,7 @@ class DotInteractionGradOp : public InteractionOp {
 
   void Compute(OpKernelContext* context) override {
     const int n = context->num_inputs() - 1;
-    std::vector<const float*> vectors;
+    std::vector<ev::ConstFloats> vectors;
     ev::VectorBatch batch;
     OP_REQUIRES_OK(context, GetVectors(context, n, &vectors, &batch));
     const Tensor& slopes = context->input(n);
@@ -130,26 +131,25 @@ class DotInteractionGradOp : public InteractionOp {
                 InvalidArgument("op '", name(), "': slopes: expected shape ",
                                 expected.DebugString(), ", got ",
                                 slopes.shape().DebugString()));
-    std::vector<float*> grads;
+    std::vector<ev::MutableFloats> grads;
     for (int v = 0; v < n; ++v) {
       Tensor* grad = nullptr;
       OP_REQUIRES_OK(context, context->allocate_output(
                                   v, context->input(v).shape(), &grad));
-      grads.push_back(MutableData<float>(grad));
+      grads.push_back(MutableFloatsOf(*grad));
     }
     if (batch.num_samples * batch.dim == 0) return;
     if (!on_gpu_) {
       PoolParallel parallel(context);
-      OP_REQUIRES_OK(
-          context, ToTf(ev::PairDotsGradient(batch, Data<float>(slopes), grads,
-                                             &parallel)));
+      OP_REQUIRES_OK(context, ToTf(ev::PairDotsGradient(batch, FloatsOf(slopes),
+                                                        grads, &parallel)));
       return;
     }
     OnDevice on;
     OP_REQUIRES_OK(context, GetDevice(context, batch, &on));
-    OP_REQUIRES_OK(
-        context, ToTf(on.device->StartGradient(batch, Data<float>(slopes),
-                                               grads, on.memory(), on.stream)));
+    OP_REQUIRES_OK(context,
+                   ToTf(on.device->StartGradient(batch, FloatsOf(slopes), grads,
+                                                 on.memory(), on.stream)));
   }
 };
 

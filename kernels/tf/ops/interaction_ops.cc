@@ -40,9 +40,10 @@ DimensionHandle NumPairs(InferenceContext* c, tensorflow::int64 num_vectors) {
 }
 
 REGISTER_OP("EvDotInteraction")
-    .Input("vectors: N * float")
-    .Output("dots: float")
+    .Input("vectors: N * T")
+    .Output("dots: T")
     .Attr("N: int >= 2")
+    .Attr("T: {float, half, bfloat16} = DT_FLOAT")
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle shape;
       TF_RETURN_IF_ERROR(ShapeOfVectors(c, c->num_inputs(), &shape));
@@ -53,15 +54,18 @@ REGISTER_OP("EvDotInteraction")
     .Doc(R"doc(
 Computes the dot products of all pairs of a sample's vectors.
 
+Sums are float32. Results of T are rounded once, when they are stored.
+
 vectors: Each `[B, D]`, one row per sample.
 dots: `[B, N (N - 1) / 2]`, for pairs (1, 0), (2, 0), (2, 1), (3, 0), ...
 )doc");
 
 REGISTER_OP("EvDotInteractionGrad")
-    .Input("vectors: N * float")
-    .Input("slopes: float")
-    .Output("grads: N * float")
+    .Input("vectors: N * T")
+    .Input("slopes: T")
+    .Output("grads: N * T")
     .Attr("N: int >= 2")
+    .Attr("T: {float, half, bfloat16} = DT_FLOAT")
     .SetShapeFn([](InferenceContext* c) {
       const int n = c->num_inputs() - 1;
       ShapeHandle shape;

@@ -90,6 +90,40 @@ class InteractionOpsTest(parameterized.TestCase):
           interaction_ops.dot_interaction(vectors)])
     np.testing.assert_array_equal(got, expected)
 
+  @parameterized.product(dtype=[tf.float16, tf.bfloat16], dim=[13, 16])
+  def test_narrow_vectors_have_the_bits_of_float32_rounded_once(self, dtype, dim):
+    vectors = [tf.cast(v, dtype) for v in self._vectors(33, 8, dim)]
+    slopes = tf.cast(tf.constant(np.random.RandomState(1).randn(33, 28)), dtype)
+    wide = [tf.cast(v, tf.float32) for v in vectors]
+    results = []
+    for given, factors in (vectors, slopes), (wide, tf.cast(slopes, tf.float32)):
+      dots = interaction_ops.dot_interaction(given)
+      self.assertEqual(dots.dtype, given[0].dtype)
+      results.append([tf.cast(tf.cast(x, dtype), tf.float32)
+                      for x in [dots] + tf.gradients(dots, given, factors)])
+    with testing.session() as session:
+      got, expected = session.run(results)
+    for one, other in zip(got, expected):
+      np.testing.assert_array_equal(one, other)
+
+  @parameterized.parameters(tf.float16, tf.bfloat16)
+  def test_second_derivatives_of_narrow_vectors(self, dtype):
+    vectors = [tf.round(4 * v) / 4 for v in self._vectors(6, 4, 5)]
+    factors = [tf.round(4 * v) / 4 for v in self._vectors(6, 4, 5)[::-1]]
+    slopes = tf.round(2 * tf.constant(np.random.RandomState(1).randn(6, 6), tf.float32)) / 2
+
+    def derivatives(to):
+      x, w = [to(v) for v in vectors], to(slopes)
+      grads = tf.gradients(interaction_ops.dot_interaction(x), x, w)
+      seconds = tf.gradients(grads, x + [w], [to(f) for f in factors])
+      return [tf.cast(s, tf.float32) for s in seconds]
+
+    with testing.session() as session:
+      got, expected = session.run([derivatives(lambda v: tf.cast(v, dtype)),
+                                   derivatives(lambda v: v)])
+    for one, other in zip(got, expected):
+      np.testing.assert_allclose(one, other, rtol=2**-8)
+
   def test_same_bits_whatever_the_threads(self):
     vectors = self._vectors(500, 27, 16)
     dots = interaction_ops.dot_interaction(vectors)
@@ -129,7 +163,11 @@ class InteractionOpsTest(parameterized.TestCase):
         ([a, a, b], ValueError, r"vector 2: expected the shape.*\[4,2\], got \[4,3\]"),
         ([a, tf.ones([4])], ValueError, r"vector 1: expected rank 2, got shape \[4\]"),
         ([a, c], TypeError, "vector 1: expected float32, got float64"),
-        (tf.ones([2, 3, 4], tf.int32), TypeError, "vectors: expected float32, got int32"),
+        ([c, c], TypeError,
+         "vector 0: expected float32 or float16 or bfloat16, got float64"),
+        ([a, tf.cast(a, tf.float16)], TypeError, "vector 1: expected float32, got float16"),
+        (tf.ones([2, 3, 4], tf.int32), TypeError,
+         "vectors: expected float32 or float16 or bfloat16, got int32"),
         ([a], ValueError, "at least 2 vectors, got 1"),
         ([], ValueError, "at least 2 vectors, got 0"),
         (tf.ones([4, 1, 2]), ValueError, "at least 2 vectors, got 1"),

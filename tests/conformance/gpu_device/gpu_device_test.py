@@ -356,8 +356,10 @@ class GpuDeviceTest(parameterized.TestCase):
                 if op.type in ("Min", "Max", "Assert")}
     self.assertEqual(checks, dict.fromkeys(["Min", "Max", "Assert"], "/device:CPU:0"))
 
-  @parameterized.parameters((_SAMPLES, 5, 3), (40, 27, 16), (0, 3, 4))
-  def test_an_interaction_gives_the_bits_of_the_cpu(self, samples, count, dim):
+  @parameterized.parameters((_SAMPLES, 5, 3), (40, 27, 16), (0, 3, 4),
+                            (40, 27, 16, tf.float16), (40, 5, 3, tf.bfloat16))
+  def test_an_interaction_gives_the_bits_of_the_cpu(self, samples, count, dim,
+                                                    dtype=tf.float32):
     random = np.random.RandomState(1)
     values = [random.randn(samples, dim).astype(np.float32) for _ in range(count)]
     factors = random.randn(samples, count * (count - 1) // 2).astype(np.float32)
@@ -367,14 +369,17 @@ class GpuDeviceTest(parameterized.TestCase):
         fed = [tf.placeholder(tf.float32, v.shape) for v in values + [factors]]
         with tf.device(device):
           # Computed on the device, whose stream runs late.
-          on_device = [_test.test_dense(x=x) for x in fed]
+          on_device = [tf.cast(_test.test_dense(x=x), dtype) for x in fed]
           dots = ev.dot_interaction(on_device[:-1])
           grads = tf.gradients(dots, on_device[:-1], on_device[-1])
         metadata = tf.RunMetadata()
+        # The stand-in has no casts.
+        results_of = [tf.cast(x, tf.float32) for x in [dots] + grads]
         with tf.Session(config=tf.ConfigProto(
-            device_count={"GPU": 1 if device else 0})) as session:
+            device_count={"GPU": 1 if device else 0},
+            allow_soft_placement=True)) as session:
           results.append(session.run(
-              [dots] + grads, dict(zip(fed, values + [factors])), run_metadata=metadata,
+              results_of, dict(zip(fed, values + [factors])), run_metadata=metadata,
               options=tf.RunOptions(output_partition_graphs=True)))
         ran = {node.op: tf.DeviceSpec.from_string(node.device).device_type
                for graph in metadata.partition_graphs for node in graph.node}

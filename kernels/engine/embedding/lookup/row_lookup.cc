@@ -7,9 +7,9 @@
 #include <limits>
 #include <string>
 
+#include "kernels/engine/base/row_math.h"
 #include "kernels/engine/base/scratch.h"
 #include "kernels/engine/base/tasks.h"
-#include "kernels/engine/combine/row_math.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/lookup/find_rows.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/engine/base/float_math.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/interaction/gpu/large_samples.h"
 
@@ -24,21 +25,24 @@ constexpr int64_t kMostBlocks = 1 << 20;
 
 constexpr int kPointersAtOnce = 256;
 struct Pointers {
-  const float* at[kPointersAtOnce];
+  const char* at[kPointersAtOnce];
 };
 
 __global__ void WritePointersKernel(const __grid_constant__ Pointers pointers,
-                                    int count, const float** to) {
+                                    int count, const char** to) {
   const int k = threadIdx.x;
   if (k < count) to[k] = pointers.at[k];
 }
 
-Status WritePointers(Span<const float* const> from, const float** to,
+template <typename Floats>
+Status WritePointers(Span<const Floats> from, const char** to,
                      StreamView stream) {
   for (size_t begin = 0; begin < from.size(); begin += kPointersAtOnce) {
     Pointers pointers = {};
     const size_t count = std::min<size_t>(kPointersAtOnce, from.size() - begin);
-    std::copy(from.begin() + begin, from.begin() + begin + count, pointers.at);
+    for (size_t k = 0; k < count; ++k) {
+      pointers.at[k] = from[begin + k].data();
+    }
     WritePointersKernel<<<1, kPointersAtOnce, 0, stream.get()>>>(
         pointers, static_cast<int>(count), to + begin);
     EV_CUDA_RETURN_IF_LAUNCH_FAILED("WritePointersKernel");
@@ -46,8 +50,9 @@ Status WritePointers(Span<const float* const> from, const float** to,
   return Status::OK();
 }
 
+template <typename Number>
 struct LargeBatch {
-  const float* const* vectors;  // in the device's memory
+  const Number* const* vectors;  // in the device's memory
   int64_t num_samples, num_vectors, dim;
 };
 
@@ -82,20 +87,23 @@ __device__ __forceinline__ int64_t PairsBefore(int64_t row) {
 
 // Sets panel[k][r] = float begin + k of vector first + r, or zero beyond the
 // last.
-__device__ __forceinline__ void LoadVectors(const LargeBatch& in,
+template <typename Number>
+__device__ __forceinline__ void LoadVectors(const LargeBatch<Number>& in,
                                             int64_t sample, int64_t first,
                                             int64_t begin, Panel* panel) {
   const int k = threadIdx.x % kDepth;
   for (int r = threadIdx.x / kDepth; r < kSide; r += kThreads / kDepth) {
     const bool is_inside = first + r < in.num_vectors && begin + k < in.dim;
     panel->at[k][r] =
-        is_inside ? in.vectors[first + r][sample * in.dim + begin + k] : 0.0f;
+        is_inside ? Widen(in.vectors[first + r][sample * in.dim + begin + k])
+                  : 0.0f;
   }
 }
 
+template <typename Number>
 __global__ void __launch_bounds__(kThreads)
-    LargeDotsKernel(const __grid_constant__ LargeBatch in, int64_t sides,
-                    float* dots) {
+    LargeDotsKernel(const __grid_constant__ LargeBatch<Number> in,
+                    int64_t sides, Number* dots) {
   __shared__ Panel tall, wide;
   // Squares (0, 0), (1, 0), (1, 1), (2, 0), ...
   const int64_t squares = PairsBefore(sides + 1);
@@ -122,7 +130,7 @@ __global__ void __launch_bounds__(kThreads)
       for (int u = 0; u < kTile; ++u) {
         const int64_t column = j + threadIdx.x % 16 * kTile + u;
         if (to < in.num_vectors && column < to) {
-          dots[sample * pairs + PairsBefore(to) + column] = sum[t][u];
+          Narrow(sum[t][u], dots + sample * pairs + PairsBefore(to) + column);
         }
       }
     }
@@ -131,7 +139,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // Sets panel[k][r] = the slope of vectors first + r and begin + k, or zero if
 // there is no such pair.
-__device__ __forceinline__ void LoadSlopes(const float* slopes, int64_t n,
+template <typename Number>
+__device__ __forceinline__ void LoadSlopes(const Number* slopes, int64_t n,
                                            int64_t first, int64_t begin,
                                            Panel* panel) {
   const int k = threadIdx.x % kDepth;
@@ -139,26 +148,29 @@ __device__ __forceinline__ void LoadSlopes(const float* slopes, int64_t n,
     const int64_t i = first + r, j = begin + k;
     const bool is_inside = i < n && j < n && i != j;
     const int64_t pair = i > j ? PairsBefore(i) + j : PairsBefore(j) + i;
-    panel->at[k][r] = is_inside ? slopes[pair] : 0.0f;
+    panel->at[k][r] = is_inside ? Widen(slopes[pair]) : 0.0f;
   }
 }
 
 // Sets panel[k][c] = float d + c of vector begin + k, or zero beyond the last.
-__device__ __forceinline__ void LoadFloats(const LargeBatch& in, int64_t sample,
-                                           int64_t begin, int64_t d,
-                                           Panel* panel) {
+template <typename Number>
+__device__ __forceinline__ void LoadFloats(const LargeBatch<Number>& in,
+                                           int64_t sample, int64_t begin,
+                                           int64_t d, Panel* panel) {
   const int c = threadIdx.x % kSide;
   for (int k = threadIdx.x / kSide; k < kDepth; k += kThreads / kSide) {
     const bool is_inside = begin + k < in.num_vectors && d + c < in.dim;
     panel->at[k][c] =
-        is_inside ? in.vectors[begin + k][sample * in.dim + d + c] : 0.0f;
+        is_inside ? Widen(in.vectors[begin + k][sample * in.dim + d + c])
+                  : 0.0f;
   }
 }
 
+template <typename Number>
 __global__ void __launch_bounds__(kThreads)
-    LargeGradientKernel(const __grid_constant__ LargeBatch in, int64_t tall_of,
-                        int64_t wide_of, const float* slopes,
-                        float* const* grads) {
+    LargeGradientKernel(const __grid_constant__ LargeBatch<Number> in,
+                        int64_t tall_of, int64_t wide_of, const Number* slopes,
+                        Number* const* grads) {
   __shared__ Panel tall, wide;
   const int64_t pairs = PairsBefore(in.num_vectors);
   for (int64_t item = blockIdx.x; item < in.num_samples * tall_of * wide_of;
@@ -178,11 +190,11 @@ __global__ void __launch_bounds__(kThreads)
     for (int t = 0; t < kTile; ++t) {
       const int64_t vector = i + threadIdx.x / 16 * kTile + t;
       if (vector >= in.num_vectors) break;
-      float* const to = grads[vector] + sample * in.dim;
+      Number* const to = grads[vector] + sample * in.dim;
 #pragma unroll
       for (int u = 0; u < kTile; ++u) {
         const int64_t c = d + threadIdx.x % 16 * kTile + u;
-        if (c < in.dim) to[c] = sum[t][u];
+        if (c < in.dim) Narrow(sum[t][u], to + c);
       }
     }
   }
@@ -194,14 +206,14 @@ unsigned Blocks(int64_t items) {
   return static_cast<unsigned>(std::min(items, kMostBlocks));
 }
 
-}  // namespace
-
-Status LaunchLargeDots(const VectorBatch& batch, float* dots, void* workspace,
-                       StreamView stream) {
-  const float** const pointers = static_cast<const float**>(workspace);
-  EV_RETURN_IF_ERROR(WritePointers(batch.vectors, pointers, stream));
-  const LargeBatch in = {pointers, batch.num_samples, batch.num_vectors(),
-                         batch.dim};
+template <typename Number>
+Status LaunchDots(const VectorBatch& batch, Number* dots, void* workspace,
+                  StreamView stream) {
+  EV_RETURN_IF_ERROR(WritePointers(
+      batch.vectors, static_cast<const char**>(workspace), stream));
+  const LargeBatch<Number> in = {static_cast<const Number* const*>(workspace),
+                                 batch.num_samples, batch.num_vectors(),
+                                 batch.dim};
   const int64_t sides = SidesOf(in.num_vectors);
   const int64_t items = in.num_samples * NumPairs(sides + 1);
   LargeDotsKernel<<<Blocks(items), kThreads, 0, stream.get()>>>(in, sides,
@@ -210,23 +222,43 @@ Status LaunchLargeDots(const VectorBatch& batch, float* dots, void* workspace,
   return Status::OK();
 }
 
-Status LaunchLargeGradient(const VectorBatch& batch, const float* slopes,
-                           Span<float* const> grads, void* workspace,
-                           StreamView stream) {
-  const float** const pointers = static_cast<const float**>(workspace);
-  float** const to = static_cast<float**>(workspace) + batch.num_vectors();
+template <typename Number>
+Status LaunchGradient(const VectorBatch& batch, const Number* slopes,
+                      Span<const MutableFloats> grads, void* workspace,
+                      StreamView stream) {
+  const char** const pointers = static_cast<const char**>(workspace);
+  const int64_t n = batch.num_vectors();
   EV_RETURN_IF_ERROR(WritePointers(batch.vectors, pointers, stream));
-  const Span<const float* const> results(
-      const_cast<const float* const*>(grads.data()), grads.size());
-  EV_RETURN_IF_ERROR(
-      WritePointers(results, const_cast<const float**>(to), stream));
-  const LargeBatch in = {pointers, batch.num_samples, batch.num_vectors(),
-                         batch.dim};
+  EV_RETURN_IF_ERROR(WritePointers(grads, pointers + n, stream));
+  const LargeBatch<Number> in = {static_cast<const Number* const*>(workspace),
+                                 batch.num_samples, n, batch.dim};
   const int64_t tall = SidesOf(in.num_vectors), wide = SidesOf(in.dim);
   LargeGradientKernel<<<Blocks(in.num_samples * tall * wide), kThreads, 0,
-                        stream.get()>>>(in, tall, wide, slopes, to);
+                        stream.get()>>>(
+      in, tall, wide, slopes, static_cast<Number* const*>(workspace) + n);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("LargeGradientKernel");
   return Status::OK();
+}
+
+}  // namespace
+
+Status LaunchLargeDots(const VectorBatch& batch, MutableFloats dots,
+                       void* workspace, StreamView stream) {
+  Status status;
+  VisitFloats(dots, [&](auto* typed) {
+    status = LaunchDots(batch, typed, workspace, stream);
+  });
+  return status;
+}
+
+Status LaunchLargeGradient(const VectorBatch& batch, ConstFloats slopes,
+                           Span<const MutableFloats> grads, void* workspace,
+                           StreamView stream) {
+  Status status;
+  VisitFloats(slopes, [&](const auto* typed) {
+    status = LaunchGradient(batch, typed, grads, workspace, stream);
+  });
+  return status;
 }
 
 }  // namespace gpu

@@ -31,7 +31,7 @@ inline SampleBatch MakeSampleBatch(const VectorBatch& batch,
   in.samples_of_block = blocks.samples_of_block;
   in.by_fours = in.dim % 4 == 0;
   for (int v = 0; v < in.num_vectors; ++v) {
-    in.vectors[v] = batch.vectors[v];
+    in.vectors[v] = batch.vectors[v].floats();
     in.by_fours = in.by_fours && IsAligned(in.vectors[v]);
   }
   const int loads = in.by_fours ? in.dim / 4 : in.stride;

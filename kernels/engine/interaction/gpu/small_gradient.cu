@@ -114,14 +114,14 @@ __global__ void __launch_bounds__(kThreads, 4)
 }  // namespace
 
 Status LaunchSmallGradient(const VectorBatch& batch, const float* slopes,
-                           Span<float* const> grads, StreamView stream) {
+                           Span<const MutableFloats> grads, StreamView stream) {
   const BlocksOfSamples blocks = CutIntoBlocks(batch);
   const SampleBatch in = MakeSampleBatch(batch, blocks);
   Grads to = {};
   to.by_fours = in.dim % 4 == 0;
   for (int v = 0; v < in.num_vectors; ++v) {
-    to.at[v] = grads[v];
-    to.by_fours = to.by_fours && IsAligned(grads[v]);
+    to.at[v] = grads[v].floats();
+    to.by_fours = to.by_fours && IsAligned(to.at[v]);
   }
   static_assert(sizeof(SampleBatch) + sizeof(Grads) + sizeof(float*) <= 4000,
                 "kernels take 4 KB of parameters");

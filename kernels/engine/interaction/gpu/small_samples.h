@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for samples that fit into a block's shared memory.
+// Kernels for samples of float32 that fit into a block's shared memory.
 
 #ifndef KERNELS_ENGINE_INTERACTION_GPU_SMALL_SAMPLES_H_
 #define KERNELS_ENGINE_INTERACTION_GPU_SMALL_SAMPLES_H_
@@ -33,7 +33,8 @@ inline int64_t SampleBytes(int64_t num_vectors, int64_t dim) {
 }
 
 inline bool IsSmall(const VectorBatch& batch) {
-  return batch.num_vectors() <= kMostVectors && batch.dim <= kMostSampleBytes &&
+  return batch.type() == FloatType::kFloat32 &&
+         batch.num_vectors() <= kMostVectors && batch.dim <= kMostSampleBytes &&
          SampleBytes(batch.num_vectors(), batch.dim) <= kMostSampleBytes;
 }
 
@@ -50,7 +51,7 @@ BlocksOfSamples CutIntoBlocks(const VectorBatch& batch);
 Status LaunchSmallDots(const VectorBatch& batch, float* dots,
                        StreamView stream);
 Status LaunchSmallGradient(const VectorBatch& batch, const float* slopes,
-                           Span<float* const> grads, StreamView stream);
+                           Span<const MutableFloats> grads, StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev

@@ -4,7 +4,7 @@
 // Conversions of eight numbers have the bits of those of one number, which
 // wire_type_test of the exchange compares with the definition of the formats.
 
-#include "kernels/engine/combine/row_math.h"
+#include "kernels/engine/base/row_math.h"
 
 #include <cmath>
 #include <cstring>

@@ -14,8 +14,8 @@
 // or ThreadSanitizer checks them. It always checks memcpy, so rows are copied
 // by these loads instead.
 
-#ifndef KERNELS_ENGINE_COMBINE_ROW_MATH_H_
-#define KERNELS_ENGINE_COMBINE_ROW_MATH_H_
+#ifndef KERNELS_ENGINE_BASE_ROW_MATH_H_
+#define KERNELS_ENGINE_BASE_ROW_MATH_H_
 
 #include <cstdint>
 
@@ -120,4 +120,4 @@ inline int64_t RowsAhead(int64_t dim) {
 
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_COMBINE_ROW_MATH_H_
+#endif  // KERNELS_ENGINE_BASE_ROW_MATH_H_
