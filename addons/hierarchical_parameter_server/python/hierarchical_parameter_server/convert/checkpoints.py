@@ -3,7 +3,9 @@
 """Reads tables from a tf.train.Saver checkpoint.
 
 They are embedding variables, whole or in parts, and dense variables of rank 2, whole or
-in slices, whose row numbers are the keys.
+in slices, whose row numbers are the keys. DeepRec's low_precision_optimize stores a table T
+as int8 numbers, T/int8_data, with a scale for each column, T/int8_scale: its rows are their
+products.
 """
 
 import os
@@ -15,6 +17,7 @@ import tensorflow as tf
 from hierarchical_parameter_server.checkpoint_format import table_directories
 from hierarchical_parameter_server.checkpoint_format.checkpoint_tables import Checkpoint
 
+_INT8_DATA, _INT8_SCALE = "/int8_data", "/int8_scale"
 _PUNCTUATION = re.compile(r"[^0-9A-Za-z_-]")
 
 
@@ -34,9 +37,16 @@ def checkpoint_tables(prefix, full_only=False):
 def sizes(checkpoint):
   """Returns {name: (rows, width)} of the tables of a `Checkpoint`."""
   return {
-      name: (sum(len(keys) for keys, _ in table.pieces_of_rows(with_rows=False)), table.dim)
-      for name, table in checkpoint.tables.items()
+      _name(checkpoint, stored):
+      (sum(len(keys) for keys, _ in table.pieces_of_rows(with_rows=False)), table.dim)
+      for stored, table in checkpoint.tables.items()
   }
+
+
+def _name(checkpoint, stored):
+  """Returns the name of the table whose tensors have a name: T for DeepRec's T/int8_data."""
+  table = stored[:-len(_INT8_DATA)] if stored.endswith(_INT8_DATA) else stored
+  return table if table + _INT8_SCALE in checkpoint.others else stored
 
 
 def folder_name(table):
@@ -54,7 +64,24 @@ def _pieces(checkpoint, name):
   """
   if name in checkpoint.tables:
     return checkpoint.tables[name].pieces_of_rows()
+  if name + _INT8_DATA in checkpoint.tables and name + _INT8_SCALE in checkpoint.others:
+    return _of_int8(checkpoint, name)
   return checkpoint.slot_rows(name)
+
+
+def _of_int8(checkpoint, name):
+  """Yields (keys, float32 rows) of a table that DeepRec stored as int8.
+
+  Raises:
+    ValueError: there is not one scale for each column.
+  """
+  table = checkpoint.tables[name + _INT8_DATA]
+  scale = np.ravel(checkpoint.read(name + _INT8_SCALE))
+  if len(scale) != table.dim or scale.dtype.kind != "f":
+    raise ValueError("%s: %s: expected %d floats, one for each column, got %s of shape %s" % (
+        checkpoint.prefix, name + _INT8_SCALE, table.dim, scale.dtype, list(scale.shape)))
+  for keys, rows in table.pieces_of_rows():
+    yield keys, rows.astype(np.float32) * scale.astype(np.float32)
 
 
 def from_checkpoint(prefix, out, tables=None, dense=(), full_only=False, row_type="float32"):
@@ -94,7 +121,7 @@ def write(checkpoint, out, tables, dense, row_type):
   """Writes tables of a `Checkpoint`; arguments as for `from_checkpoint`."""
   prefix = checkpoint.prefix
   if tables is None:
-    tables = sorted(checkpoint.tables)
+    tables = sorted(_name(checkpoint, stored) for stored in checkpoint.tables)
     for name in checkpoint.unsure():
       tf.compat.v1.logging.warning(
           "%s: %s is taken for an optimizer's slot; if it is a table, name it in `tables`",
@@ -113,7 +140,8 @@ def write(checkpoint, out, tables, dense, row_type):
   for name in tables:
     if pieces[name] is None:
       raise ValueError("%s: has no embedding variable '%s'; it has %s" %
-                       (prefix, name, ", ".join(sorted(checkpoint.tables)) or "none"))
+                       (prefix, name, ", ".join(
+                           sorted(_name(checkpoint, t) for t in checkpoint.tables)) or "none"))
   for name in dense:
     shape = checkpoint.shape(name) if name in checkpoint.others else None
     if len(shape or ()) != 2:

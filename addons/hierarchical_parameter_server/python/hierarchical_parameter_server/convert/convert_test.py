@@ -305,6 +305,37 @@ class ConvertTest(parameterized.TestCase):
     convert.write_table(folder, keys, rows)
     self.assertFalse(np.isnan(served(folder)).any())
 
+  @parameterized.parameters(None, "users")
+  def test_deeprecs_int8_tables(self, table):
+    prefix = os.path.join(self.folder, "low")
+    values = np.array([[1, -128], [127, 0], [-3, 5]], np.int8)
+    scale = np.array([.5, .25], np.float32)
+
+    def save(scale):
+      with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        tensors = {"users/int8_data-keys": np.array([7, -1, 5]),
+                   "users/int8_data-values": values, "users/int8_scale": scale,
+                   "items": np.ones([2, 3], np.float32)}
+        session.run(tf.raw_ops.SaveV2(
+            prefix=prefix, tensor_names=sorted(tensors), shape_and_slices=[""] * len(tensors),
+            tensors=[tensors[name] for name in sorted(tensors)]))
+
+    def converted():
+      return convert.from_checkpoint(
+          prefix, self.folder + "/out", table and [table], full_only=True)
+
+    save(scale[:1])
+    with self.assertRaisesRegex(ValueError, "users/int8_scale: expected 2 floats, .* got float32"):
+      converted()
+    save(scale)
+    self.assertEqual(converted(), {"users": (3, 2)})
+    self.assertEqual(convert.checkpoint_tables(prefix, full_only=True), {"users": (3, 2)})
+    np.testing.assert_array_equal(
+        np.fromfile(os.path.join(self.folder, "out", "users", "emb_vector"), np.float32),
+        (values * scale).ravel())
+    with self.assertRaisesRegex(ValueError, "no embedding variable 'other'; it has users"):
+      convert.from_checkpoint(prefix, self.folder + "/out", ["other"], full_only=True)
+
   def test_the_command_converts_to_fewer_bytes(self):
     _, prefix, _, _, _ = _trained(self.folder)
     out = os.path.join(self.folder, "out")
