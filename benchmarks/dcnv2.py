@@ -133,7 +133,7 @@ def _tables():
   if FLAGS.variant == STOCK:
     return [
         tf.compat.v1.get_variable("table_%02d" % t, [rows, FLAGS.dim],
-                                  initializer=tf.ones_initializer())
+                                  initializer=mixed_precision.initial_rows(rows, 1 + t))
         for t, rows in enumerate(rows_of_tables())
     ]
   import embedding_variable  # pylint: disable=unused-import,g-import-not-at-top
@@ -151,7 +151,8 @@ def _tables():
 
   return [
       tf.get_embedding_variable("table_%02d" % t, embedding_dim=FLAGS.dim,
-                                initializer=tf.ones_initializer(), ev_option=option(rows))
+                                initializer=mixed_precision.initial_rows(rows, 1 + t),
+                                ev_option=option(rows))
       for t, rows in enumerate(rows_of_tables())
   ]
 
@@ -204,7 +205,7 @@ class StepGraph(object):
       if graph_name != DENSE:
         features, self._feeds = _features(self.batch_of)
     with tf.device(FLAGS.device):
-      optimizer = tf.compat.v1.train.AdagradOptimizer(defaults.LEARNING_RATE)
+      optimizer = mixed_precision.adagrad()
       if graph_name == DENSE:
         outputs = [
             tf.cast(_data("pooled_%d" % t, tf.random_uniform_initializer(-.1, .1),
@@ -224,7 +225,7 @@ class StepGraph(object):
         labels = _data("labels", tf.constant(np.arange(FLAGS.batch) % 2, tf.float32))
         self.loss = mixed_precision.loss(
             labels, mixed_precision.logits(dcnv2, numbers, outputs))
-      self.train = optimizer.minimize(self.loss)
+      self.train = optimizer.minimize(mixed_precision.scaled(self.loss))
       if graph_name != DENSE and FLAGS.variant == EV and FLAGS.fill:
         self._make_fill(optimizer, tables)
 
@@ -272,6 +273,7 @@ def measure(graph_name):
       last = session.run(graph.loss, feeds[0])
       if FLAGS.trace:
         _write_trace(session, graph.train, feeds[0])
+  mixed_precision.check_finite([float(first), float(last)], graph_name)
   ms = float(np.median(times[FLAGS.warmup_steps:]))
   return {"graph": graph_name, "variant": FLAGS.variant, "storage": FLAGS.storage,
           "batch": FLAGS.batch, "rows": sum(rows_of_tables()), "step_ms": round(ms, 3),

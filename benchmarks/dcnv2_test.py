@@ -9,8 +9,11 @@ from absl import app
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
 
 import dcnv2
+import mixed_precision
 
 _TINY = dict(device="/cpu:0", storage="dram", batch=24, dim=4, max_rows=50, stock_rows=40,
              steps=8, warmup_steps=1, bottom=["8"], top=["16", "8"], cross_layers=2,
@@ -35,6 +38,30 @@ class Dcnv2Test(parameterized.TestCase):
       self.assertEqual((result["dtype"], result["ids_per_sample"]),
                        (dtype, 26 if one_id else 214))
       self.assertLess(result["loss"][1], result["loss"][0], result)
+
+  def test_the_factor_of_the_loss_changes_no_update(self):
+    results = []
+    for dtype in "float32", "float16":
+      with flagsaver.flagsaver(dtype=dtype), tf.Graph().as_default():
+        x = tf.compat.v1.get_variable("x", initializer=[3., -.5])
+        loss = tf.reduce_sum(x * x)
+        scaled = mixed_precision.scaled(loss)
+        train = mixed_precision.adagrad().minimize(scaled)
+        with tf.compat.v1.Session() as session:
+          session.run(tf.compat.v1.global_variables_initializer())
+          values, factor = session.run([loss, scaled])
+          self.assertEqual(factor / values, 1024. if dtype == "float16" else 1.)
+          for _ in range(5):
+            session.run(train)
+          results.append(session.run(x))
+    self.assertGreater(abs(results[0][0] - 3.), .01)
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-6)
+
+  def test_losses_must_be_finite(self):
+    for losses in [1., float("nan")], [float("inf"), 1.]:
+      with self.assertRaisesRegex(FloatingPointError, "graph 'whole' in float32.*finite"):
+        mixed_precision.check_finite(losses, dcnv2.WHOLE)
+    mixed_precision.check_finite([1., .5], dcnv2.WHOLE)
 
   def test_the_published_setting(self):
     self.assertEqual(sum(dcnv2.HOTNESS), 214)

@@ -105,8 +105,8 @@ def dlrm(numbers, vectors):
     dots = embedding_variable.dot_interaction(vectors)
   else:
     dots = pair_dots.matmul_dots(tf.stack(vectors, axis=1))
-  top = _mlp(tf.concat([bottom, dots], axis=1), [int(w) for w in FLAGS.top] + [1], "top",
-             last_is_linear=True)
+  features = mixed_precision.aligned([bottom, dots])
+  top = _mlp(features, [int(w) for w in FLAGS.top] + [1], "top", last_is_linear=True)
   return tf.reshape(top, [-1])
 
 
@@ -164,7 +164,8 @@ def _tables():
                                       **policies.options())
   return [
       tf.get_embedding_variable("table_%02d" % t, embedding_dim=FLAGS.dim,
-                                initializer=tf.ones_initializer(), ev_option=option)
+                                initializer=mixed_precision.initial_rows(FLAGS.rows, 1 + t),
+                                ev_option=option)
       for t in range(FLAGS.tables)
   ]
 
@@ -190,9 +191,8 @@ def build(graph_name, samples):
                       [samples, _NUMBERS])
       labels = _data("labels", tf.constant(np.arange(samples) % 2, tf.float32))
       loss = mixed_precision.loss(labels, mixed_precision.logits(dlrm, numbers, outputs))
-    optimizer = sok.DistributedOptimizer(
-        tf.compat.v1.train.AdagradOptimizer(defaults.LEARNING_RATE))
-    train = optimizer.minimize(loss)
+    optimizer = sok.DistributedOptimizer(mixed_precision.adagrad())
+    train = optimizer.minimize(mixed_precision.scaled(loss))
   return train, loss, batch_of, feeds
 
 
@@ -231,6 +231,7 @@ def measure(graph_name, samples):
       last = session.run(loss, {batch_of: 0})
       if FLAGS.trace:
         _trace(session, train, {batch_of: 0})
+  mixed_precision.check_finite([float(first), float(last)], graph_name)
   ms = _slowest(float(np.median(times[FLAGS.warmup_steps:])))
   return {"graph": graph_name, "ranks": hvd.size(), "batch": samples,
           "exchange": FLAGS.exchange, "ids": FLAGS.ids, "policy": FLAGS.policy,
