@@ -114,10 +114,10 @@ MAY_USE.update({
     ] + _HPS_ENGINE,
 })
 
-# Additional folders for the tests of a folder: a row home is tested under a table, and a
-# configuration with the types of databases that the server has.
+# Additional folders for the tests of a folder: a row home is tested under a table that is
+# saved and restored, and a configuration with the types of databases that the server has.
 TESTS_MAY_USE = {
-    "kernels/engine/rows": ["kernels/engine/embedding"],
+    "kernels/engine/rows": ["kernels/engine/embedding", "kernels/engine/checkpoint"],
     _HPS + "config": [_HPS + "server"],
 }
 
