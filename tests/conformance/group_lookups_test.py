@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable as ev
+from embedding_variable.lookup import group
 import pairs
 # Importing embedding_variable adds these modules.
 from tensorflow.python.ops import group_embedding_lookup_ops
@@ -98,6 +99,47 @@ class GroupLookupTest(parameterized.TestCase):
       np.testing.assert_allclose(
           got, _expected(self.values[i], self.ids[i][0], None, _COMBINERS[i]),
           rtol=1e-5, atol=1e-6)
+
+  @parameterized.parameters("float16", tf.bfloat16)
+  def test_output_types(self, dtype):
+    variables = self.variables(["table", "dense", "parts", "table"])
+    ids = [tf.SparseTensor.from_value(i) for i, _ in self.ids]
+    weights = [tf.SparseTensor.from_value(w) for _, w in self.ids]
+    for lookup in (
+        lambda **kw: tf.nn.group_embedding_lookup_sparse(
+            variables, ids, list(_COMBINERS), **kw),
+        lambda **kw: tf.nn.group_embedding_lookup_sparse(
+            variables, ids, list(_COMBINERS), sp_weights=weights, **kw),
+        lambda **kw: tf.nn.group_embedding_lookup_sparse(
+            variables, ids, list(_COMBINERS), is_sequence=True, **kw),
+        lambda **kw: tf.nn.group_embedding_lookup(
+            variables, [i.values for i in ids], **kw)):
+      wide, narrow = lookup(), lookup(output_dtype=dtype)
+      self.assertEqual([x.dtype for x in narrow], [tf.as_dtype(dtype)] * 4)
+      for got, want in zip(*self.run_op([
+          [tf.cast(x, tf.float32) for x in narrow],
+          [tf.cast(tf.cast(x, dtype), tf.float32) for x in wide]])):
+        np.testing.assert_array_equal(got, want)
+    for lookup, given in ((tf.nn.group_embedding_lookup_sparse, (ids, "sum")),
+                          (tf.nn.group_embedding_lookup, ([i.values for i in ids],))):
+      with self.assertRaisesRegex(TypeError, "group_embedding_lookup.*'v0.*output_dtype: "
+                                             "expected float32.*got float64"):
+        lookup(variables, *given, output_dtype=tf.float64)
+      lookup(variables, *given, output_dtype=tf.float32)
+
+  def test_a_lookup_over_ranks_gets_the_output_type(self):
+    given = []
+
+    def lookup(*args, **options):
+      given.append(options)
+      return ev.lookup_sparse(*args, **options)
+
+    self.addCleanup(group.set_lookup, group.set_lookup(lookup))
+    arguments = self.variables(["table"]), [tf.SparseTensor.from_value(self.ids[0][0])], "sum"
+    for dtype in None, tf.float32, "float16":
+      output, = tf.nn.group_embedding_lookup_sparse(*arguments, output_dtype=dtype)
+      self.assertEqual(output.dtype, tf.as_dtype(dtype or tf.float32))
+    self.assertEqual(given, [{}, {}, {"output_dtype": tf.float16}])
 
   @parameterized.parameters((100, 1), (4, 1), (3, 2), (1, 4))
   def test_tables_per_op(self, per_group, expected):

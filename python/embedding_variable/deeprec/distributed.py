@@ -55,7 +55,7 @@ def initialize():
   if not sok.initialization.is_initialized():
     sok.init()
 
-  def lookup(params, sp_ids, sp_weights, combiners):
+  def lookup(params, sp_ids, sp_weights, combiners, output_dtype=None):
     for table in params:
       if not ev.is_embedding_variable(table):
         raise TypeError(
@@ -63,7 +63,8 @@ def initialize():
             "ranks already; create it without a partitioner" % table.name)
       if getattr(table, "target_gpu", None) is None:
         table.target_gpu = -1
-    return sok.lookup_sparse(params, sp_ids, sp_weights=sp_weights, combiners=combiners)
+    return sok.lookup_sparse(params, sp_ids, sp_weights=sp_weights, combiners=combiners,
+                             output_dtype=output_dtype)
 
   return lookup
 

@@ -10,11 +10,14 @@ import functools
 import sys
 
 from embedding_variable.lookup import combiners as combiners_lib
+from embedding_variable.lookup import output_types
 from embedding_variable.lookup import pooled
 from embedding_variable.lookup import row_pooling
 from embedding_variable.lookup import stock_semantics
 from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import embedding_ops
+from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import ragged_tensor
 from embedding_variable.tf_names import sparse_tensor
@@ -28,7 +31,8 @@ _lookup = [pooled.lookup_sparse]
 def set_lookup(function):
   """Makes group lookups call `function(params, sp_ids, sp_weights, combiners)`.
 
-  A package that spreads tables over ranks provides it. None: the lookup in one process.
+  A package that spreads tables over ranks provides it. None: the lookup in one process. It
+  gets the keyword `output_dtype` if outputs are not float32.
 
   Returns:
     The function that was in use, which may be passed to restore it.
@@ -43,9 +47,10 @@ def is_over_ranks():
   return _lookup[0] is not pooled.lookup_sparse
 
 
-def lookup(params, sp_ids, sp_weights, combiners):
+def lookup(params, sp_ids, sp_weights, combiners, output_dtype=dtypes.float32):
   """Looks up and pools the ids of a group's embedding variables by one function."""
-  return _lookup[0](params, sp_ids, sp_weights, combiners)
+  options = {} if output_dtype == dtypes.float32 else {"output_dtype": output_dtype}
+  return _lookup[0](params, sp_ids, sp_weights, combiners, **options)
 
 
 def group_embedding_lookup_sparse(params,
@@ -55,7 +60,8 @@ def group_embedding_lookup_sparse(params,
                                   partition_strategy="mod",
                                   is_sequence=False,
                                   params_num_per_group=sys.maxsize,
-                                  name=None):
+                                  name=None,
+                                  output_dtype=None):
   """Looks up and pools the ids of T tables.
 
   A sample without ids gives zeros. The result has a row for every sample of the dense
@@ -75,14 +81,18 @@ def group_embedding_lookup_sparse(params,
       error.
     params_num_per_group: int >= 1, most tables in one op.
     name: name of the op.
+    output_dtype: float32, float16, bfloat16 or one of their names, the type of the
+      results; None: float32 for embedding variables, the type of ordinary ones. As in
+      `lookup_sparse`, rows and sums are float32.
 
   Returns:
-    A list of T float32 tensors `[B_t, dim_t]`.
+    A list of T tensors `[B_t, dim_t]` of `output_dtype`.
 
   Raises:
     ValueError: lists of different lengths, an unknown combiner or strategy, weights
       together with `is_sequence`, `params_num_per_group` below 1.
-    TypeError: ids are neither a SparseTensor nor a RaggedTensor of integers.
+    TypeError: ids are neither a SparseTensor nor a RaggedTensor of integers, or another
+      `output_dtype`.
   """
   function = "group_embedding_lookup_sparse"
   params, sp_ids = _as_list(params), _as_list(sp_ids)
@@ -105,13 +115,14 @@ def group_embedding_lookup_sparse(params,
     if not isinstance(ids, (sparse_tensor.SparseTensor, ragged_tensor.RaggedTensor)):
       raise TypeError("%s: sp_ids: expected SparseTensors or RaggedTensors, got %r" %
                       (function, ids))
+  dtype = _output_type(output_dtype, params, function)
   with ops.name_scope(name, function):
     if is_sequence:
       if sp_weights is not None:
         raise ValueError("%s: sp_weights have no meaning when rows are not pooled "
                          "(is_sequence)" % function)
       rows = group_embedding_lookup(params, [i.values for i in sp_ids],
-                                    partition_strategy)
+                                    partition_strategy, output_dtype=output_dtype)
       return [_to_sequence(*pair) for pair in zip(rows, sp_ids)]
     outputs = [None] * len(params)
     tables = [i for i, p in enumerate(params) if _is_table(p)]
@@ -119,21 +130,28 @@ def group_embedding_lookup_sparse(params,
       group = tables[start:start + params_num_per_group]
       found = lookup([_as_params(params[i]) for i in group],
                      [sp_ids[i] for i in group], [weights[i] for i in group],
-                     [combiners[i] for i in group])
+                     [combiners[i] for i in group], dtype)
       for i, output in zip(group, found):
         outputs[i] = output
     for i, output in enumerate(outputs):
       if output is None:
         # Stock code returns no row for empty samples at the end, and takes no
         # RaggedTensor.
-        outputs[i] = row_pooling.pool(
+        outputs[i] = _cast(row_pooling.pool(
             functools.partial(embedding_ops.embedding_lookup, params[i],
                               partition_strategy=partition_strategy), sp_ids[i],
-            weights[i], combiners[i])
+            weights[i], combiners[i]), output_dtype)
     return outputs
 
 
-def group_embedding_lookup(params, ids, partition_strategy="mod", name=None):
+def _output_type(output_dtype, params, function):
+  """Returns the type of the results of a lookup of tables."""
+  names = [getattr(p, "name", "params %d" % i) for i, p in enumerate(params)]
+  return output_types.checked(output_dtype, names, function)
+
+
+def group_embedding_lookup(params, ids, partition_strategy="mod", name=None,
+                           output_dtype=None):
   """Looks up the rows of T tables.
 
   Args:
@@ -141,19 +159,21 @@ def group_embedding_lookup(params, ids, partition_strategy="mod", name=None):
     ids: list of T int32 or int64 tensors of any shape.
     partition_strategy: "mod" or "div", of ordinary partitioned variables.
     name: name of the op.
+    output_dtype: as in `group_embedding_lookup_sparse`.
 
   Returns:
-    A list of T float32 tensors `ids.shape + [dim]`.
+    A list of T tensors `ids.shape + [dim]` of `output_dtype`.
 
   Raises:
     ValueError: lists of different lengths, an unknown strategy.
-    TypeError: ids are not integers.
+    TypeError: ids are not integers, or another `output_dtype`.
   """
   params, ids = _as_list(params), _as_list(ids)
   if len(params) != len(ids):
     raise ValueError("group_embedding_lookup: %d params came with %d ids" %
                      (len(params), len(ids)))
   _check_strategy("group_embedding_lookup", partition_strategy)
+  dtype = _output_type(output_dtype, params, "group_embedding_lookup")
   with ops.name_scope(name, "group_embedding_lookup"):
     outputs = [None] * len(params)
     tables = [i for i, p in enumerate(params) if _is_table(p)]
@@ -164,7 +184,8 @@ def group_embedding_lookup(params, ids, partition_strategy="mod", name=None):
       requests.append(
           pooled.each_id_a_sample(array_ops.reshape(wanted[-1], [-1])))
     found = pooled.lookup_sparse([_as_params(params[i]) for i in tables], requests,
-                                 combiners=[combiners_lib.SUM] * len(tables))
+                                 combiners=[combiners_lib.SUM] * len(tables),
+                                 output_dtype=dtype)
     for i, own_ids, rows in zip(tables, wanted, found):
       dim = tensor_shape.dimension_value(rows.shape[-1])
       outputs[i] = array_ops.reshape(
@@ -172,9 +193,14 @@ def group_embedding_lookup(params, ids, partition_strategy="mod", name=None):
       outputs[i].set_shape(own_ids.shape.concatenate([dim]))
     for i, output in enumerate(outputs):
       if output is None:
-        outputs[i] = embedding_ops.embedding_lookup(params[i], ids[i],
-                                                    partition_strategy)
+        outputs[i] = _cast(embedding_ops.embedding_lookup(
+            params[i], ids[i], partition_strategy), output_dtype)
     return outputs
+
+
+def _cast(rows, output_dtype):
+  """Returns rows of an ordinary variable in the type that a caller requests, if any."""
+  return rows if output_dtype is None else math_ops.cast(rows, output_dtype)
 
 
 def _as_list(values):
