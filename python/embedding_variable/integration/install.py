@@ -32,6 +32,7 @@ from embedding_variable.integration.sessions import saver_patch
 from embedding_variable.integration.sessions import session_patch
 from embedding_variable.integration.training import clip_patch
 from embedding_variable.integration.training import dense_gradients_patch
+from embedding_variable.integration.training import graph_rewrite_patch
 from embedding_variable.integration.training import horovod_patch
 from embedding_variable.integration.training import keras_patch
 from embedding_variable.integration.training import loss_scale_patch
@@ -71,7 +72,7 @@ def install():
                   estimator_patch, horovod_patch, keras_ranks_patch,
                   monitored_session_patch, session_patch, sync_replicas_patch,
                   graph_util_patch, numerics_patch, clip_patch, dense_gradients_patch,
-                  loss_scale_patch, tape_patch):
+                  loss_scale_patch, graph_rewrite_patch, tape_patch):
       patch.install()
     patching.replace_exports()
     _installed = True
