@@ -333,6 +333,23 @@ class UpdateBySamplesTest(parameterized.TestCase):
 
     self.assertNotIn("EvApplyPooled", self._train("auto", "sum", check)[1])
 
+  def test_the_update_multiplies_by_a_common_factor(self):
+    def scaled(g):
+      # One tensor for all gradients, as of a loss scaler.
+      factor = tf.get_collection_ref("factor")
+      if not factor:
+        factor.append(tf.constant(.3))
+      return tf.IndexedSlices(g.values * factor[0], g.indices, g.dense_shape)
+
+    by_sums, types = self._train(_DRAM, "mean", scaled)
+    self.assertNotIn("EvApplyPooled", types)
+    by_samples, types = self._train("auto", "mean", scaled)
+    self.assertIn("EvApplyPooled", types)
+    self.assertNotIn("EvApply", types)
+    for one, other in zip(by_sums, by_samples):
+      for a, b in zip(one, other):
+        np.testing.assert_array_equal(a, b)
+
   def test_changed_gradients_are_applied(self):
     def half(g):
       return tf.IndexedSlices(g.values * .5, g.indices, g.dense_shape)

@@ -153,6 +153,8 @@ struct StepPlan {
   int64_t id_base[kClasses];
   int64_t class_ids[kClasses];  // number of ids of each class
   int64_t long_base[kClasses];
+  // Multiplies summed gradients before the rule (GradFactor of rule_list.h).
+  float grad_factor;
 };
 
 // Returns the last t in [low, high) with begin[t] <= block.

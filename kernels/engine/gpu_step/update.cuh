@@ -39,12 +39,13 @@ struct RowPiece {
 };
 
 template <typename Rule, int W, int NS>
-__device__ __forceinline__ void ApplyRule(const Rule& rule, const Pack<W>& grad,
+__device__ __forceinline__ void ApplyRule(const StepPlan& plan,
+                                          const Rule& rule, const Pack<W>& grad,
                                           RowPiece<W, NS>* row) {
 #pragma unroll
   for (int x = 0; x < W; ++x) {
     float* value = &row->value.x[x];
-    const float g = grad.x[x];
+    const float g = grad.x[x] * plan.grad_factor;
     if constexpr (NS == 0) {
       rule(g, value);
     } else if constexpr (NS == 1) {
@@ -174,7 +175,7 @@ __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
         AddScaled<W>(LoadGrad<W>(table, grads, key.b, c), scale, &sum);
       }
     }
-    ApplyRule<Rule, W, NS>(rule, sum, &piece);
+    ApplyRule<Rule, W, NS>(plan, rule, sum, &piece);
     StoreRow<W, NS>(row, table, c, piece);
   }
 }
@@ -253,7 +254,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
           if (from >= left || c >= dim) continue;
           Pack<W> sum = NoSum<W>();
           AddScaled<W>(Widened<W>(grad[u], type), scale, &sum);
-          ApplyRule<Rule, W, NS>(rule, sum, &piece[u]);
+          ApplyRule<Rule, W, NS>(plan, rule, sum, &piece[u]);
           StoreRow<W, NS>(rows[u], table, c, piece[u]);
         }
       }
@@ -282,7 +283,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
       } else {
         sum = SumList<W, 4>(plan, table, grads, plan.sorted + a, count, c);
       }
-      ApplyRule<Rule, W, NS>(rule, sum, &piece);
+      ApplyRule<Rule, W, NS>(plan, rule, sum, &piece);
       StoreRow<W, NS>(row, table, c, piece);
     }
   }
@@ -309,7 +310,7 @@ __global__ void __launch_bounds__(kStepBlock, 3)
       const Pack<W> sum = SumList<W, 6>(plan, table, grads,
                                         plan.sorted + key.start, key.count, c);
       RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
-      ApplyRule<Rule, W, NS>(rule, sum, &piece);
+      ApplyRule<Rule, W, NS>(plan, rule, sum, &piece);
       StoreRow<W, NS>(row, table, c, piece);
     }
   }
@@ -355,7 +356,7 @@ __global__ void __launch_bounds__(kSumThreads, 2)
       RowPiece<1, NS> piece = LoadRow<1, NS>(row, table, c);
       Pack<1> total;
       total.x[0] = grad;
-      ApplyRule<Rule, 1, NS>(rule, total, &piece);
+      ApplyRule<Rule, 1, NS>(plan, rule, total, &piece);
       StoreRow<1, NS>(row, table, c, piece);
     }
     __syncthreads();  // the stages are used again

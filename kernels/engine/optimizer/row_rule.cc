@@ -100,10 +100,30 @@ class TypedRowRule : public RowRule {
  public:
   static_assert(Rule::kNumSlots <= kMaxRuleSlots, "");
   TypedRowRule(const Rule& rule, Span<const float> hyper)
-      : RowRule(hyper), rule_(rule) {}
+      : RowRule(hyper), rule_(rule), factor_(GradFactor<Rule>(hyper)) {}
   const char* name() const override { return Rule::kName; }
   int num_slots() const override { return Rule::kNumSlots; }
   void Apply(const RowBlock& block) const override {
+    if (factor_ == 1.0f) return ApplyTo(block);
+    // Parts of rows, so that the products need no memory.
+    float grads[256];
+    RowBlock part = block;
+    part.grads = grads;
+    part.num_rows = 1;
+    for (int64_t i = 0; i < block.num_rows; ++i) {
+      for (int64_t c = 0; c < block.dim; c += part.dim) {
+        float* const row = block.rows[i] + c;
+        part.rows = &row;
+        part.dim = std::min<int64_t>(block.dim - c, 256);
+        const float* const from = block.grads + i * block.dim + c;
+        for (int64_t j = 0; j < part.dim; ++j) grads[j] = from[j] * factor_;
+        ApplyTo(part);
+      }
+    }
+  }
+
+ private:
+  void ApplyTo(const RowBlock& block) const {
     switch (block.dim) {
       case 8:
         return ApplyToRows<8>(rule_, block);
@@ -120,8 +140,8 @@ class TypedRowRule : public RowRule {
     }
   }
 
- private:
   const Rule rule_;
+  const float factor_;
 };
 
 struct MakeTyped {

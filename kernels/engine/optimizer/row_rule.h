@@ -37,7 +37,8 @@ class RowRule {
   virtual ~RowRule() {}
   virtual const char* name() const = 0;
   virtual int num_slots() const = 0;
-  // The hyperparameters passed to MakeRowRule. Code that updates rows in
+  // The hyperparameters passed to MakeRowRule, and perhaps GradFactor
+  // (rule_list.h). Code that updates rows in
   // another memory, such as a GPU's, takes the rule's name and these instead of
   // calling Apply.
   Span<const float> hyper() const { return hyper_; }
@@ -50,9 +51,9 @@ class RowRule {
   const std::vector<float> hyper_;
 };
 
-// Creates the rule of that name (rule_list.h lists all). InvalidArgument: no
-// such rule, a wrong number of hyperparameters, or values that the rule
-// rejects.
+// Creates the rule of that name (rule_list.h lists all). A factor of the
+// gradients may follow the hyperparameters. InvalidArgument: no such rule, a
+// wrong number of hyperparameters, or values that the rule rejects.
 Status MakeRowRule(const std::string& name, Span<const float> hyper,
                    std::unique_ptr<const RowRule>* rule);
 

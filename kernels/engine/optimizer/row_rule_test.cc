@@ -295,6 +295,25 @@ TEST_P(RowRuleTest, AnElementDoesNotDependOnItsNeighbours) {
   }
 }
 
+TEST_P(RowRuleTest, AFactorMultipliesGradients) {
+  const RuleCase& c = GetParam();
+  std::vector<float> hyper = c.hyper_of_step ? c.hyper_of_step(0) : c.hyper;
+  const auto rule = Make(c.name, hyper);
+  hyper.push_back(1.0f / 128);
+  const auto scaled = Make(c.name, hyper);
+  for (int64_t dim : {1, 64, 300}) {
+    Row row(dim, 0.5f, c.slots), expected(dim, 0.5f, c.slots);
+    row.Apply(*scaled, std::vector<float>(dim, 0.37f * 128));
+    expected.Apply(*rule, std::vector<float>(dim, 0.37f));
+    for (int64_t j = 0; j < dim; ++j) {
+      ASSERT_EQ(expected.value(j), row.value(j)) << j;
+      for (size_t k = 0; k < c.slots.size(); ++k) {
+        ASSERT_EQ(expected.slot(k, j), row.slot(k, j)) << j;
+      }
+    }
+  }
+}
+
 TEST_P(RowRuleTest, NotANumberStaysInItsElement) {
   const RuleCase& c = GetParam();
   const auto rule =
@@ -316,7 +335,7 @@ TEST_P(RowRuleTest, NotANumberStaysInItsElement) {
 TEST_P(RowRuleTest, RejectsAWrongNumberOfHyperparameters) {
   const RuleCase& c = GetParam();
   std::vector<float> hyper = c.hyper_of_step ? c.hyper_of_step(0) : c.hyper;
-  hyper.push_back(0.0f);
+  hyper.insert(hyper.end(), 2, 1.0f);
   std::unique_ptr<const RowRule> rule;
   const Status status = MakeRowRule(c.name, hyper, &rule);
   EXPECT_EQ(StatusCode::kInvalidArgument, status.code());

@@ -45,9 +45,10 @@ namespace rule_list_internal {
 
 template <typename Rule>
 Status Check(Span<const float> hyper) {
-  if (hyper.size() != static_cast<size_t>(Rule::kNumHyper)) {
+  constexpr size_t kNumHyper = Rule::kNumHyper;
+  if (hyper.size() != kNumHyper && hyper.size() != kNumHyper + 1) {
     return InvalidArgument(std::string("rule ") + Rule::kName + " takes " +
-                           std::to_string(Rule::kNumHyper) +
+                           std::to_string(kNumHyper) +
                            " hyperparameters, got " +
                            std::to_string(hyper.size()));
   }
@@ -81,9 +82,18 @@ inline bool IsRule(const std::string& name) {
   return false;
 }
 
+// Returns the factor by which summed gradients are multiplied before a rule is
+// applied: the element after the rule's hyperparameters, or 1 without one.
+template <typename Rule>
+float GradFactor(Span<const float> hyper) {
+  constexpr size_t kNumHyper = Rule::kNumHyper;
+  return hyper.size() > kNumHyper ? hyper[kNumHyper] : 1.0f;
+}
+
 // Calls visitor(rule) with the rule of that name, created from hyper (listed in
-// the rule's header). InvalidArgument, without a call of visitor: no such rule,
-// a wrong number of hyperparameters, or values that the rule rejects.
+// the rule's header; GradFactor is left to the visitor). InvalidArgument,
+// without a call of visitor: no such rule, a wrong number of hyperparameters,
+// or values that the rule rejects.
 template <typename Visitor>
 Status VisitRule(const std::string& name, Span<const float> hyper,
                  Visitor&& visitor) {

@@ -164,6 +164,25 @@ def source_of(slices):
   return op, k
 
 
+def without_factor(slices):
+  """Returns (slices, factor) whose product are the slices.
+
+  A loss scaler multiplies gradients by such a factor. A fused update does it itself.
+
+  Args:
+    slices: an IndexedSlices.
+
+  Returns:
+    (slices, None) unless the values are the product of a tensor and a float32 scalar.
+  """
+  values = slices.values
+  if not taped.is_eager(values) and values.op.type == "Mul":
+    for factor, others in zip(values.op.inputs, reversed(values.op.inputs)):
+      if factor.shape.ndims == 0:
+        return ops.IndexedSlices(others, slices.indices, slices.dense_shape), factor
+  return slices, None
+
+
 def pooled_grad_of(slices):
   """Returns the gradient of the lookup's output from which the slices were computed.
 

@@ -35,7 +35,8 @@ def update(optimizer, rule, grad, var, **kwargs):
   # A rule that does not need the global step must not create it: in a function it cannot.
   step = scope.step() if rule.step is None else rule.step(optimizer, scope.step)
   step = var.version_of_update(step)
-  pooled = _pooled_grads(group, plan)
+  sums, factor = _sums(group, plan)
+  pooled = _pooled_grads(sums)
   counts = None
   if plan is None and var.need_counts():
     found = occurrences.of(grad)
@@ -49,15 +50,15 @@ def update(optimizer, rule, grad, var, **kwargs):
   slot_inits = [[s.initial for s in views] for views in slots]
   plan_tables = None if plan is None else [t for _, _, t in group]
   # One op for all tables, or none: each such op sums all tables' gradients.
-  at_source = None if rule.finish is not None else _update_at_source(group, plan)
-  op = at_source and at_source(rule_name, handles, hyper, step, slot_names, slot_inits,
-                               plan_tables)
+  at_source = None if rule.finish is not None else sums and lookup_sparse_ops.update_of(sums)
+  op = at_source and at_source(rule_name, handles, hyper + factor, step, slot_names,
+                               slot_inits, plan_tables)
   if op is not None:
     made.update((v, op) for _, v, _ in group)
     return op
   if pooled is not None:
-    op = apply_ops.apply_pooled(rule_name, handles, pooled, hyper, step, slot_names,
-                                slot_inits, plan, plan_tables)
+    op = apply_ops.apply_pooled(rule_name, handles, pooled, hyper + factor, step,
+                                slot_names, slot_inits, plan, plan_tables)
   else:
     op = apply_ops.apply(
         rule_name,
@@ -78,24 +79,28 @@ def update(optimizer, rule, grad, var, **kwargs):
   return op
 
 
-def _update_at_source(group, plan):
-  """Returns the function that updates tables where their gradients are summed, or None."""
-  if plan is None or not all(storages.of_variable(v).may_use_gpu for _, v, _ in group):
-    return None
-  return lookup_sparse_ops.update_of([g for g, _, _ in group])
+def _sums(group, plan):
+  """Returns the gradients that an update may take from the lookup itself, and a factor.
 
+  Rows must be where a device may sum their gradients.
 
-def _pooled_grads(group, plan):
-  """Returns the gradients of the lookup's outputs if the update can take them, else
-  None.
-
-  It can if rows may be on a device, which sums them itself, and if nothing changed the
-  sums between lookup and update.
+  Returns:
+    (gradients, factor): IndexedSlices of a group, or None; and a list of the scalar by
+      which the update multiplies them, or of nothing.
   """
   if plan is None or not all(storages.of_variable(v).may_use_gpu for _, v, _ in group):
-    return None
-  pooled = [lookup_sparse_ops.pooled_grad_of(g) for g, _, _ in group]
-  return None if any(p is None for p in pooled) else pooled
+    return None, []
+  found = [lookup_sparse_ops.without_factor(g) for g, _, _ in group]
+  factor = found[0][1]
+  if factor is None or any(other is not factor for _, other in found):
+    return [g for g, _, _ in group], []
+  return [g for g, _ in found], [factor]
+
+
+def _pooled_grads(sums):
+  """Returns the gradients of the lookup's outputs if nothing changed the sums, or None."""
+  pooled = [lookup_sparse_ops.pooled_grad_of(g) for g in sums or []]
+  return None if not pooled or any(p is None for p in pooled) else pooled
 
 
 def _group(scope, grad, var):

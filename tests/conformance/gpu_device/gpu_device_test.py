@@ -320,6 +320,19 @@ class GpuDeviceTest(parameterized.TestCase):
     gpu, _ = self._check_training([_HBM, _HBM], change=half)
     self.assertNotIn("EvApplyPooled", gpu.types)
 
+  @parameterized.parameters(tf.float32, tf.float16)
+  def test_the_update_multiplies_by_a_common_factor(self, output_dtype):
+    def scaled(g):
+      factor = tf.get_collection_ref("factor")
+      if not factor:
+        with tf.device("/cpu:0"):
+          factor.append(tf.constant(.3))
+      return tf.IndexedSlices(g.values * factor[0], g.indices, g.dense_shape)
+
+    gpu, _ = self._check_training([_HBM, _HBM], change=scaled, output_dtype=output_dtype)
+    self.assertIn("EvApplyPooled", gpu.types)
+    self.assertNotIn("EvApply", gpu.types)
+
   def test_optimizer_without_fused_update(self):
     self._check_training([_HBM], lambda: tf.train.ProximalAdagradOptimizer(.1))
 

@@ -28,6 +28,16 @@ TEST_P(StepTypesTest, OutputsAndGradientsMayBeNarrow) {
   ExpectSameTables({"Adagrad", "Momentum"});
 }
 
+// CPU memory's rows show that the factor acts: row_rule_test.cc.
+TEST_P(StepTypesTest, AFactorMayFollowTheHyperparameters) {
+  Rule adagrad = Adagrad(), momentum = Momentum();
+  adagrad.hyper.push_back(1.0f / 128);
+  momentum.hyper.push_back(0.3f);
+  for (int step = 0; step < 3; ++step) Train(adagrad, step);
+  Train(momentum, 1);
+  ExpectSameTables({"Adagrad", "Momentum"});
+}
+
 TEST_P(StepTypesTest, GradientsNeedNotBeAligned) {
   grads_offset_ = 1;
   for (int step = 0; step < 3; ++step) Train(Adagrad(), step);

@@ -98,13 +98,13 @@ __global__ void __launch_bounds__(kThreads)
 template <typename Rule>
 __global__ void __launch_bounds__(kThreads)
     ApplyKernel(RowBatch batch, SlotOffsets slots, const float* grads,
-                Rule rule) {
+                float grad_factor, Rule rule) {
   const int64_t n = batch.num_rows * batch.dim;
   for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
     const int64_t i = e / batch.dim;
     const RowHandle handle = batch.handles[i];
     if (handle >= kFirstReservedHandle) continue;
-    ApplyToElement(rule, grads[e],
+    ApplyToElement(rule, grads[e] * grad_factor,
                    RowAt(batch.rows, handle) + (e - i * batch.dim), slots,
                    std::make_index_sequence<Rule::kNumSlots>());
   }
@@ -115,6 +115,7 @@ struct Launch {
   const RowBatch* batch;
   SlotOffsets slots;
   const float* grads;
+  Span<const float> hyper;
   cudaStream_t stream;
 
   template <typename Rule>
@@ -122,7 +123,7 @@ struct Launch {
     static_assert(Rule::kNumSlots <= kMaxSlots, "");
     ApplyKernel<Rule>
         <<<BlocksFor(batch->num_rows * batch->dim), kThreads, 0, stream>>>(
-            *batch, slots, grads, rule);
+            *batch, slots, grads, GradFactor<Rule>(hyper), rule);
   }
 };
 
@@ -221,6 +222,7 @@ Status LaunchApplyRule(const std::string& rule, Span<const float> hyper,
   launch.batch = &batch;
   launch.slots = OffsetsOf(slot_offsets);
   launch.grads = grads;
+  launch.hyper = hyper;
   launch.stream = stream.get();
   EV_RETURN_IF_ERROR(VisitRule(rule, hyper, launch));
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("ApplyKernel");

@@ -82,7 +82,8 @@ Status LaunchRule(const std::string& rule, Span<const float> hyper,
   Status status;
   EV_RETURN_IF_ERROR(VisitRule(rule, hyper, [&](const auto& r) {
     using Rule = typename std::decay<decltype(r)>::type;
-    const StepPlan& plan = groups->plan();
+    StepPlan plan = groups->plan();
+    plan.grad_factor = GradFactor<Rule>(hyper);
     const StreamView hot = groups->side()->get();
     for (int c = 0; c < kClasses && status.ok(); ++c) {
       if (plan.class_ids[c] == 0) continue;
