@@ -21,22 +21,7 @@ from hugectr.training import ranks
 from hugectr.training import tables
 
 
-class SessionTest(parameterized.TestCase):
-
-  @classmethod
-  def setUpClass(cls):
-    super().setUpClass()
-    cls.folder = absltest.get_default_test_tmpdir() + "/session_test"
-    testing.write_parquet(cls.folder + "/train", model.PLANTED, files=2, rows=50, seed=1)
-    testing.write_parquet(cls.folder + "/val", model.PLANTED, files=1, rows=30, seed=2)
-
-  def session(self, configuration=None, **solver):
-    path = testing.write_json(self.create_tempfile().full_path,
-                              configuration or model.configuration(self.folder))
-    solver = dict({"batchsize": 20, "batchsize_eval": 20, "repeat_dataset": True}, **solver)
-    session = hugectr.Session(hugectr.solver_parser_helper(**solver), path)
-    self.addCleanup(session.close)
-    return session
+class SessionTest(model.TestCase):
 
   def can_use_a_gpu(self):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:

@@ -4,8 +4,11 @@
 
 import os
 
+from absl.testing import absltest
+from absl.testing import parameterized
 import numpy as np
 
+import hugectr
 from hugectr import testing
 from hugectr.data import arrow
 
@@ -54,6 +57,30 @@ def configuration(folder, kind="Adam", update_type="Local", localized=False,
       {"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"],
        "top": "loss"}]
   return {"optimizer": optimizer(kind, update_type), "layers": layers}
+
+
+class TestCase(parameterized.TestCase):
+  """Base of tests of Sessions that train it.
+
+  Attributes:
+    folder: string, path of its data.
+  """
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    cls.folder = absltest.get_default_test_tmpdir() + "/" + cls.__name__
+    testing.write_parquet(cls.folder + "/train", PLANTED, files=2, rows=50, seed=1)
+    testing.write_parquet(cls.folder + "/val", PLANTED, files=1, rows=30, seed=2)
+
+  def session(self, config=None, **solver):
+    """Returns a Session of a configuration, which is closed after the test."""
+    path = testing.write_json(self.create_tempfile().full_path,
+                              config or configuration(self.folder))
+    solver = dict({"batchsize": 20, "batchsize_eval": 20, "repeat_dataset": True}, **solver)
+    session = hugectr.Session(hugectr.solver_parser_helper(**solver), path)
+    self.addCleanup(session.close)
+    return session
 
 
 class Oracle(object):

@@ -15,15 +15,6 @@ from hugectr.training import optimizers
 from hugectr.training import tables as embedding_tables
 
 
-def _with_gradient_over(tensor, number):
-  """Returns a tensor whose gradient is divided by a number.
-
-  Applied to pooled rows, before their gradient becomes that of rows: fused updates of
-  tables need unmodified gradients, and on a GPU these then avoid host memory.
-  """
-  return tf.custom_gradient(lambda x: (tf.identity(x), lambda dx: dx / number))(tensor)
-
-
 class Graph(object):
   """Builds the ops in the default graph.
 
@@ -51,8 +42,9 @@ class Graph(object):
       batch_size: int, samples per training batch over all ranks.
       ranks: Ranks.
       beyond: as in tables.Maker.
-      scaler: float; layers compute in float16 if they can, and the loss is multiplied
-        by this while gradients are computed. None: everything is float32.
+      scaler: float; lookups give float16, layers compute in float16 if they can, and the
+        loss is multiplied by this while gradients are computed. None: everything is
+        float32.
       gpu: as in tables.Maker.
     """
     self._scaler = scaler
@@ -62,7 +54,8 @@ class Graph(object):
     self._ranks = ranks.count
     self.parameters = params.Parameters()
     self._make_optimizers()
-    self._tables = embedding_tables.Maker(ranks.count, beyond, gpu)
+    self._tables = embedding_tables.Maker(
+        ranks.count, beyond, gpu, tf.float32 if scaler is None else tf.float16)
     found = {}
     for e in model.embeddings:
       found[e.name] = self._tables.make(e, len(self.optimizer_of[e.name].row_slots),
@@ -109,10 +102,6 @@ class Graph(object):
     tensors = {self._model.data.label_top: self._labels,
                self._model.data.dense_top: self._dense}
     self._tables.lookup(self.lookups, tensors)
-    if is_training and self._scaler is not None:
-      for layer in self.lookups:
-        top = layer.embedding.top
-        tensors[top] = _with_gradient_over(tensors[top], self._scaler)
     return (tensors,) + network.build(self._model, tensors, self.parameters, is_training,
                                       self._scaler is not None, self._on_gpu)
 
@@ -139,12 +128,25 @@ class Graph(object):
       # Otherwise small gradients would be zero in float16.
       total *= self._scaler
     found = spread.compute_gradients(total, var_list=list(self._owner))
-    if self._scaler not in (None, 1):
-      dense = set(self.parameters.trained)
-      found = [(g / self._scaler if g is not None and v in dense else g, v)
-               for g, v in found]
-    self._found = found
+    self._found = self._unscaled(found)
     return shown
+
+  def _unscaled(self, found):
+    """Divides gradients by the scaler: those of tables are float32 sums by then.
+
+    One constant multiplies the gradients of all tables, so that fused updates take it.
+    """
+    if self._scaler in (None, 1):
+      return found
+    with tf.device("/cpu:0"):
+      factor = tf.constant(1. / self._scaler)
+    dense, result = set(self.parameters.trained), []
+    for gradient, var in found:
+      if gradient is not None:
+        gradient = gradient / self._scaler if var in dense else tf.IndexedSlices(
+            gradient.values * factor, gradient.indices, gradient.dense_shape)
+      result.append((gradient, var))
+    return result
 
   def updated(self, frozen=()):
     """Returns the op of a training step; a new one in each call.

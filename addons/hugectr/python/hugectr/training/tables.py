@@ -126,10 +126,12 @@ class Maker(object):
     beyond: as in beyond_of; None: all rows are in one memory.
     gpu: string, the TensorFlow GPU of the dense layers. Pooled rows and their gradients
       stay in its memory; keys are in host memory. None: there is no GPU.
+    dtype: dtype of the pooled rows and of their gradients.
   """
 
-  def __init__(self, ranks, beyond=None, gpu=None):
+  def __init__(self, ranks, beyond=None, gpu=None, dtype=tf.float32):
     self._ranks = ranks
+    self._dtype = dtype
     self._beyond = beyond
     self._gpu = gpu
     self._names = set()
@@ -210,7 +212,8 @@ class Maker(object):
       tables += group[0].tables
       combiners += [_combiner(group)] * len(group[0].tables)
     with _on(self._gpu):
-      pooled = sok.lookup_sparse(tables, ids, combiners=combiners)
+      pooled = sok.lookup_sparse(tables, ids, combiners=combiners,
+                                 output_dtype=self._dtype)
     for group, sizes in zip(groups.values(), counts):
       size = len(group[0].tables)
       mine, pooled = pooled[:size], pooled[size:]
