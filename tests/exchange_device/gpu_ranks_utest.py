@@ -579,6 +579,17 @@ class LookupsTest(model.DistributedTestCase):
                             clip=lambda g: tf.clip_by_norm(g, .5, axes=[1]))
     self._expect(counts, 4, 4, 0)
 
+  def test_gradients_with_a_common_factor(self):
+    def scaled(values):
+      factor = tf.compat.v1.get_collection_ref("factor")
+      if not factor:
+        with tf.device("/cpu:0"):
+          factor.append(tf.constant(.3))
+      return values * factor[0]
+
+    counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], clip=scaled)
+    self._expect(counts, 4, 4, 4)
+
   def test_weights_take_the_host_path(self):
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
                             other_way=model.mixed_tables(hvd.size()))
