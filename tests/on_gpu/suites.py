@@ -3,8 +3,8 @@
 """The test programs that run with their tables on a GPU.
 
 It omits programs about something else: sizes of CPU memory and of files (save_memory),
-clusters, whose servers have their tables in CPU memory (parameter_servers), and the bytes
-of damaged files (damage).
+clusters, whose servers have their tables in CPU memory (parameter_servers), the bytes of
+damaged files (damage), and rewritten graphs that do not run (graph_rewrite).
 """
 
 _CONFORMANCE = "tests/conformance/"
