@@ -115,9 +115,9 @@ bool Near(FloatType type, float expected, float got, int64_t terms) {
   const float unit = type == FloatType::kFloat32   ? 0.0f
                      : type == FloatType::kFloat16 ? 1.0f / (1 << 11)
                                                    : 1.0f / (1 << 8);
-  // Beside halfway between two numbers, the order of a sum decides.
+  // Sums have another order, and tensor cores may truncate them.
   return std::abs(expected - got) <=
-         unit * std::abs(expected) * 1.001f +
+         unit * std::abs(expected) * 1.02f +
              1e-6f * (1.0f + std::sqrt(terms) * 4.0f);
 }
 
