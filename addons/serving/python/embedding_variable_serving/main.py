@@ -220,6 +220,9 @@ def main(argv=None):
   # A request changes threads a few times. While another thread builds the graph of a new version,
   # each change waits this long, in seconds, instead of Python's 5 ms.
   sys.setswitchinterval(0.0005)
+  # TensorFlow 1.15 without TensorBoard logs while it is imported, and basicConfig has no effect
+  # after that.
+  del logging.getLogger().handlers[:]
   logging.basicConfig(level=logging.INFO, stream=sys.stderr,
                       format="%(asctime)s %(levelname)s %(message)s")
   for name in _OP_PACKAGES:

@@ -62,6 +62,20 @@ class MainTest(parameterized.TestCase):
     output = process.communicate(timeout=60)[0]
     self.assertEqual(process.returncode, 0, output)
 
+  def test_reports_also_if_a_module_has_logged(self):
+    folder = testing.folder()
+    testing.write_model(folder, 3)
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", "import logging, sys; logging.warning('early'); "
+         "from embedding_variable_serving import main; main.main(sys.argv[1:])", folder,
+         "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
+    self.addCleanup(process.kill)
+    for line in process.stdout:
+      if "gRPC on" in line:
+        process.send_signal(signal.SIGTERM)
+    self.assertEqual(process.wait(60), 0)
+
   def test_a_load_that_does_not_end_delays_no_exit(self):
     folder = testing.folder()
     testing.write_model(folder, 3)
