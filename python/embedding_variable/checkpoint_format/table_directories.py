@@ -100,7 +100,7 @@ def write_pieces(folder, pieces, table=None, row_type="float32"):
         raise ValueError("%s: rows of %d and of %d floats" %
                          (folder, width, rows.shape[1]))
       width = rows.shape[1]
-      for begin in range(0, len(keys), _PIECE):
+      for begin in range(0, len(keys) if width else 0, _PIECE):
         piece = keys[begin:begin + _PIECE]
         writers[0].write(piece.tobytes())
         writers[1].write(

@@ -361,6 +361,7 @@ class ConvertTest(parameterized.TestCase):
       (lambda f: convert.write_table(f, [1, 2], [[1.]]), "expected 2 rows of floats"),
       (lambda f: convert.write_table(f, [1.5], [[1.]]), "integer keys, got float64"),
       (lambda f: convert.write_table(f, [], np.zeros([0, 2])), "without rows|integer"),
+      (lambda f: convert.write_table(f, [1], np.zeros([1, 0])), "a table without rows"),
       (lambda f: convert.write_table(f, np.array([2**63], np.uint64), [[1.]]),
        "above the largest int64"),
   )
