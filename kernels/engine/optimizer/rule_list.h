@@ -49,7 +49,7 @@ Status Check(Span<const float> hyper) {
   if (hyper.size() != kNumHyper && hyper.size() != kNumHyper + 1) {
     return InvalidArgument(std::string("rule ") + Rule::kName + " takes " +
                            std::to_string(kNumHyper) +
-                           " hyperparameters, got " +
+                           " hyperparameters and perhaps a factor, got " +
                            std::to_string(hyper.size()));
   }
   const char* wrong = Rule::CheckHyper(hyper.data());

@@ -295,7 +295,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters(
       (dict(rule="Nonsense"), "Nonsense"),
       (dict(hyper=[]), "SGD"),
-      (dict(hyper=[0.1, 0.2]), "SGD"),
+      (dict(hyper=[0.1, 0.2, 0.3]), "SGD takes 1 hyperparameters and perhaps a factor, got 3"),
       (dict(slot_names=[["a"]], slot_inits=[[0.0]]), "SGD"),
   )
   def test_wrong_rule_or_hyper_changes_nothing(self, change, message):

@@ -476,7 +476,7 @@ TEST_F(RowUpdateErrorTest, RuleHyperparametersAndSlots) {
   const StatusCode invalid = StatusCode::kInvalidArgument;
   ExpectError(invalid, "unknown rule 'Adagard'",
               ApplyRule("Adagard", rate, inputs, one, 0, &pool_));
-  ExpectError(invalid, "takes 1 hyperparameters, got 6",
+  ExpectError(invalid, "takes 1 hyperparameters and perhaps a factor, got 6",
               ApplyRule("Adagrad", adam, inputs, one, 0, &pool_));
   ExpectError(invalid, "has 1 slots, got 0, table 'user'",
               ApplyRule("Adagrad", rate, inputs, none, 0, &pool_));
