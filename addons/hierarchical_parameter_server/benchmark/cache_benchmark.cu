@@ -18,10 +18,9 @@
 //
 // Options: --host: ids and rows in pinned host memory. --share=0: no cache.
 // --policy, --refresh, --row_type: embedding_cache_policy, refresh_interval and
-// row_type_per_table; counts of
-// the refreshing are printed at the end. Before any measurement, rows are
-// compared with those written. Exit code: 0, 1 with a message, or 77 without a
-// GPU.
+// row_type_per_table; counts of the refreshing are printed at the end. Before
+// any measurement, rows are compared with those written. Exit code: 0, 1 with a
+// message, or 77 without a GPU.
 
 #include <cuda_runtime_api.h>
 #include <sys/stat.h>

@@ -4,9 +4,8 @@
 // A table stored as two files in one folder:
 //   key          int64, little-endian, no header
 //   emb_vector   float32, rows x dim, in the order of the keys, no header
-// Of packed rows (rows/row_format.h) the second file is emb_vector_float16 or
-// emb_vector_uint8, which has stored rows. The file sizes must match each other
-// and the format.
+// Packed rows (rows/row_format.h) are in emb_vector_float16 or emb_vector_uint8
+// instead of emb_vector. The file sizes must match each other and the format.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_TABLE_DIRECTORY_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_TABLE_DIRECTORY_H_

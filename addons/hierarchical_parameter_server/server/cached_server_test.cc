@@ -272,6 +272,48 @@ TEST_F(CachedServerTest, PackedRowsInEveryTier) {
   }
 }
 
+TEST_F(CachedServerTest, ThePlanHasTheFilesOfPackedRows) {
+  const auto plan = [&](const std::string& tiers,
+                        std::vector<std::string>* problems) {
+    Config config;
+    const ev::Status status = ParseConfig(
+        "{\"models\": [{\"model\": \"m\", \"sparse_files\": [\"a\"], "
+        "\"embedding_vecsize_per_table\": [8], \"row_type_per_table\": "
+        "[\"uint8\"], \"maxnum_catfeature_query_per_table_per_sample\": [4], "
+        "\"default_value_for_each_table\": [0.5], \"deployed_device_list\": "
+        "[0], \"max_batch_size\": 1024}]" +
+            tiers + "}",
+        "ps.json", folder_, DatabaseTypes(), &config);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return PlanJson(config, problems);
+  };
+  for (const RowType type : {RowType::kFloat32, RowType::kUint8}) {
+    if (type == RowType::kUint8) Pack("a", 1, type);
+    const int64_t row_bytes = type == RowType::kUint8 ? 12 : 32;
+    for (const char* const tiers : kTiers) {
+      std::vector<std::string> problems;
+      const std::string json = plan(tiers, &problems);
+      if (type == RowType::kFloat32 && tiers != kTiers[0]) {
+        ASSERT_EQ(problems.size(), 1u) << tiers;
+        EXPECT_NE(problems[0].find("/a': it has rows of 8 floats, expected 8 "
+                                   "numbers of type uint8"),
+                  std::string::npos)
+            << problems[0];
+        continue;
+      }
+      EXPECT_EQ(problems, std::vector<std::string>()) << tiers;
+      for (const auto& field :
+           {std::make_pair("file_bytes", kRows * (8 + row_bytes)),
+            std::make_pair("lookup_bytes", int64_t{4096} * (32 + 12 + 16))}) {
+        EXPECT_NE(json.find("\"" + std::string(field.first) +
+                            "\": " + std::to_string(field.second)),
+                  std::string::npos)
+            << tiers << json;
+      }
+    }
+  }
+}
+
 TEST_F(CachedServerTest, AFolderOfPackedRowsNeedsTheirType) {
   Pack("a", 1, RowType::kUint8);
   const ev::Status status = TryServe("");

@@ -157,13 +157,24 @@ std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
   for (const ModelConfig& model : config.models) {
     for (const TableConfig& table : model.tables) {
       std::unique_ptr<TableDirectory> files;
-      const ev::Status status =
+      ev::Status status =
           TableDirectory::Open(table.folder, table.format(), &files);
+      // Mapped files are served as they are.
+      if (status.ok() &&
+          (mapped || config.persistent_db.type == "mapped_files")) {
+        status = CheckFormat(files->format(), table.format());
+        if (!status.ok()) {
+          status = ev::Status(status.code(),
+                              "'" + table.folder + "': " + status.message());
+        }
+      }
       if (!status.ok()) {
         problems->push_back("model '" + model.name + "', table '" + table.name +
                             "': " + status.message());
       }
       const int64_t rows = status.ok() ? files->rows() : 0;
+      const int64_t file_row_bytes =
+          status.ok() ? 4 * int64_t{files->format().width()} : 0;
       const int64_t row_bytes = 4 * int64_t{table.format().width()};
       int64_t kept = rows, host = 0;
       if (!mapped) {
@@ -195,7 +206,7 @@ std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
           Field("folder", table.folder) + ", " + Field("width", table.width) +
           ", " + Field("row_type", RowTypeName(table.row_type)) + ", " +
           Field("rows", rows) + ", " +
-          Field("file_bytes", rows * (8 + row_bytes)) + ", " +
+          Field("file_bytes", rows * (8 + file_row_bytes)) + ", " +
           Field("host_bytes", host) + ", " + Field("device_bytes", device) +
           ", " + Field("cached_rows", model.gpucache ? cache.capacity : 0) +
           ", " +
@@ -204,7 +215,11 @@ std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
                        PolicyName(cache.evicts, model.cache_policy == "lfu"))
                : std::string("\"cache_policy\": null")) +
           ", " + Field("max_keys", model.max_keys(table)) + ", " +
-          Field("lookup_bytes", model.max_keys(table) * (row_bytes + 16)) + "}";
+          Field("lookup_bytes",
+                model.max_keys(table) *
+                    (4 * int64_t{table.width} +
+                     (table.format().is_packed() ? row_bytes : 0) + 16)) +
+          "}";
       first = false;
     }
   }
