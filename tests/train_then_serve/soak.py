@@ -237,9 +237,7 @@ def main(argv):
   add("--clients", type=int, default=2, help="of gRPC, and as many of HTTP (default: 2)")
   add("--seed", type=int, default=1, help="of the bad clients")
   add("--growth_mib", type=float, default=20, help="of resident memory (default: 20)")
-  # TensorFlow keeps a thread for each session of those that were alive at once (XLA's streams
-  # of the host), and several versions are while all load slowly.
-  add("--growth_threads", type=int, default=16, help="default: 16")
+  add("--growth_threads", type=int, default=4, help="default: 4")
   add("--growth_files", type=int, default=4, help="open files and sockets (default: 4)")
   args = parser.parse_args(argv)
   folder = tempfile.mkdtemp()
