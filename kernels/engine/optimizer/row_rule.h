@@ -38,9 +38,8 @@ class RowRule {
   virtual const char* name() const = 0;
   virtual int num_slots() const = 0;
   // The hyperparameters passed to MakeRowRule, and perhaps GradFactor
-  // (rule_list.h). Code that updates rows in
-  // another memory, such as a GPU's, takes the rule's name and these instead of
-  // calling Apply.
+  // (rule_list.h). Code that updates rows in another memory, such as a GPU's,
+  // takes the rule's name and these instead of calling Apply.
   Span<const float> hyper() const { return hyper_; }
 
   // Applies the rule to every element of every row, in order, and prefetches
