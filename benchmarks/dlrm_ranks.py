@@ -70,6 +70,8 @@ flags.DEFINE_list("batch", ["16384"], "Samples per step and rank; several are ti
 flags.DEFINE_integer("dim", 128, "Floats per row.")
 flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
 flags.DEFINE_integer("rows", 500 * 1000, "Rows of a table.")
+flags.DEFINE_enum("distribution", "zipf", list(defaults.DISTRIBUTIONS),
+                  "Distribution of the ids over a table's rows.")
 flags.DEFINE_integer("num_batches", 4, "Batches of ids that the steps rotate through.")
 flags.DEFINE_integer("steps", 30, "Measured steps.")
 flags.DEFINE_integer("warmup_steps", 15, "Steps before the clock starts.")
@@ -119,7 +121,7 @@ def _data(name, initializer, shape=None):
 
 def _lookup(variables, batch_of, samples):
   """Returns the pooled rows of the step's batch, and the variable that holds all ids."""
-  workload = defaults.Workload("zipf", 1, FLAGS.dim, tables=FLAGS.tables,
+  workload = defaults.Workload(FLAGS.distribution, 1, FLAGS.dim, tables=FLAGS.tables,
                                batch=samples, rows=FLAGS.rows)
   with tf.device("/cpu:0"):
     all_ids = tf.compat.v1.placeholder(
@@ -236,6 +238,7 @@ def measure(graph_name, samples):
   return {"graph": graph_name, "ranks": hvd.size(), "batch": samples,
           "exchange": FLAGS.exchange, "ids": FLAGS.ids, "policy": FLAGS.policy,
           "storage": FLAGS.storage, "num_batches": FLAGS.num_batches,
+          "distribution": FLAGS.distribution,
           "interaction": FLAGS.interaction, "dtype": FLAGS.dtype, "step_ms": round(ms, 3),
           "samples_per_second": round(samples * hvd.size() / ms * 1000.),
           "loss": [float(first), float(last)]}

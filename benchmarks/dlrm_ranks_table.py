@@ -46,9 +46,11 @@ def _ids(result):
 
 
 def _policy(result):
-  """Returns the policy of the tables, and their storage if it has two memories."""
-  said = [result.get("policy", "none"), result.get("storage", "hbm")]
-  return ", ".join(s for s in said if s not in ("none", "hbm", "dram")) or "none"
+  """Returns the policy of the tables, their storage if it has two memories, and the
+  distribution of ids if it is not the default."""
+  said = [result.get("policy", "none"), result.get("storage", "hbm"),
+          result.get("distribution", "zipf")]
+  return ", ".join(s for s in said if s not in ("none", "hbm", "dram", "zipf")) or "none"
 
 
 def losses(lines):

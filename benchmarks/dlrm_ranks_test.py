@@ -68,9 +68,11 @@ class DlrmRanksTest(absltest.TestCase):
     self.assertRegex(page, r"\| 32 \| 2 \| horovod, step_evict .* \d+ % \|")
 
   def test_several_batches(self):
-    lines = self._run(1, "--graphs=dense,sparse", "--batch=16,32")
+    lines = self._run(1, "--graphs=dense,sparse", "--batch=16,32",
+                      "--distribution=uniform")
     self.assertEqual([(r["batch"], r["graph"]) for r in map(json.loads, lines)],
                      [(b, g) for b in (16, 32) for g in ("dense", "sparse")])
+    self.assertRegex(dlrm_ranks_table.table(lines), r"\| 32 \| 1 \| –, uniform \|")
 
   def test_both_interactions(self):
     ours, matmul = [
