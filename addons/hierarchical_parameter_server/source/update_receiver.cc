@@ -22,6 +22,20 @@ ev::Status WithoutExceptions(const char* what, const Call& call) {
   }
 }
 
+ev::Status Split(const UpdateBatch& batch, UpdateBatch* first,
+                 UpdateBatch* second) {
+  const size_t half = batch.keys.size() / 2;
+  first->tag = second->tag = batch.tag;
+  first->width = second->width = batch.width;
+  const auto key = batch.keys.begin() + half;
+  const auto row = batch.rows.begin() + half * batch.width;
+  first->keys.assign(batch.keys.begin(), key);
+  first->rows.assign(batch.rows.begin(), row);
+  second->keys.assign(key, batch.keys.end());
+  second->rows.assign(row, batch.rows.end());
+  return ev::Status::OK();
+}
+
 }  // namespace
 
 UpdateReceiver::UpdateReceiver(std::unique_ptr<UpdateSource> source,
@@ -68,27 +82,45 @@ ReceiverStatistics UpdateReceiver::statistics() const {
 
 bool UpdateReceiver::DeliverAll(const std::vector<UpdateBatch>& batches) {
   for (const UpdateBatch& batch : batches) {
-    for (;;) {
-      const ev::Status status = WithoutExceptions(
-          "rows that an update source gave", [&] { return deliver_(batch); });
-      if (status.ok()) {
-        std::lock_guard<std::mutex> lock(mutex_);
-        statistics_.delivered_rows += static_cast<int64_t>(batch.keys.size());
-        break;
-      }
-      if (status.code() == ev::StatusCode::kInvalidArgument ||
-          status.code() == ev::StatusCode::kNotFound) {
-        std::lock_guard<std::mutex> lock(mutex_);
-        ++statistics_.rejected;
-        statistics_.rejected_rows += static_cast<int64_t>(batch.keys.size());
-        statistics_.last_rejected = status.message();
-        break;
-      }
-      RecordFailure(status);
-      if (!Pause()) return false;
-    }
+    bool is_rejected = false;
+    if (!DeliverRows(batch, &is_rejected)) return false;
   }
   return true;
+}
+
+bool UpdateReceiver::DeliverRows(const UpdateBatch& batch, bool* is_rejected) {
+  const int64_t num_rows = static_cast<int64_t>(batch.keys.size());
+  for (;;) {
+    const ev::Status status = WithoutExceptions(
+        "rows that an update source gave", [&] { return deliver_(batch); });
+    if (status.ok()) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      statistics_.delivered_rows += num_rows;
+      return true;
+    }
+    const bool is_invalid = status.code() == ev::StatusCode::kInvalidArgument;
+    if (is_invalid && num_rows > 1) {
+      UpdateBatch first, second;
+      const ev::Status is_split =
+          WithoutExceptions("rows that an update source gave",
+                            [&] { return Split(batch, &first, &second); });
+      if (is_split.ok()) {
+        return DeliverRows(first, is_rejected) &&
+               DeliverRows(second, is_rejected);
+      }
+      RecordFailure(is_split);
+    } else if (is_invalid || status.code() == ev::StatusCode::kNotFound) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!*is_rejected) ++statistics_.rejected;
+      *is_rejected = true;
+      statistics_.rejected_rows += num_rows;
+      statistics_.last_rejected = status.message();
+      return true;
+    } else {
+      RecordFailure(status);
+    }
+    if (!Pause()) return false;
+  }
 }
 
 bool UpdateReceiver::Commit() {

@@ -32,7 +32,8 @@ struct ReceiverOptions {
 struct ReceiverStatistics {
   SourceStatistics source;
   int64_t delivered_rows = 0;
-  // Batches rejected for good: the table does not exist or has another width.
+  // Rows rejected for good: the table does not exist, has another width or
+  // cannot store them; and batches with such rows.
   int64_t rejected = 0;
   int64_t rejected_rows = 0;
   std::string last_rejected;
@@ -43,9 +44,11 @@ struct ReceiverStatistics {
 
 class UpdateReceiver {
  public:
-  // Delivers a batch; called on the receiver's thread. After InvalidArgument or
-  // NotFound the batch is skipped and counted as rejected. After any other
-  // error it is delivered again before any later one.
+  // Delivers a batch, whole or not at all; called on the receiver's thread.
+  // After NotFound the batch is skipped and counted as rejected. After
+  // InvalidArgument its halves are delivered, one after the other, so that only
+  // the rows that cause the error are rejected. After any other error it is
+  // delivered again before any later one.
   using Deliver = std::function<ev::Status(const UpdateBatch& batch)>;
 
   // Starts the thread.
@@ -63,6 +66,9 @@ class UpdateReceiver {
   void Run();
   // Delivers the batches of a poll; returns false if stopped meanwhile.
   bool DeliverAll(const std::vector<UpdateBatch>& batches);
+  // The same for a batch or a part of it. *is_rejected: whether the batch is
+  // counted as rejected.
+  bool DeliverRows(const UpdateBatch& batch, bool* is_rejected);
   bool Commit();
   void RecordFailure(const ev::Status& status);
   // Returns false if stopped meanwhile.

@@ -263,6 +263,44 @@ TEST(UpdateReceiverTest, ABatchThatIsRefusedForGoodIsCountedAndLeftOut) {
   EXPECT_EQ(statistics.failures, 0);
 }
 
+TEST(UpdateReceiverTest, OnlyTheRowsThatAreInvalidAreLeftOutOfABatch) {
+  auto script = std::make_shared<Script>();
+  UpdateBatch batch = BatchOf(1);
+  for (int64_t key = 2; key <= 9; ++key) {
+    const UpdateBatch more = BatchOf(key);
+    batch.keys.push_back(key);
+    batch.rows.insert(batch.rows.end(), more.rows.begin(), more.rows.end());
+  }
+  script->polls = {{batch}, {BatchOf(10)}};
+  std::vector<int64_t> stored;
+  std::atomic<int> failures{1};
+  UpdateReceiver receiver(
+      std::make_unique<ScriptedSource>(script),
+      [&](const UpdateBatch& given) {
+        EXPECT_EQ(given.tag, batch.tag);
+        EXPECT_EQ(given.rows.size(), given.keys.size() * given.width);
+        for (size_t i = 0; i < given.keys.size(); ++i) {
+          if (given.keys[i] == 3 || given.keys[i] == 8) {
+            return ev::InvalidArgument("key " + std::to_string(given.keys[i]));
+          }
+          EXPECT_EQ(given.rows[i * given.width],
+                    BatchOf(given.keys[i]).rows[0]);
+        }
+        if (failures-- > 0) return ev::Internal("the database is away");
+        stored.insert(stored.end(), given.keys.begin(), given.keys.end());
+        return ev::Status::OK();
+      },
+      FastOptions());
+  ASSERT_TRUE(WaitUntil([&] { return script->Committed() == 2; }));
+  EXPECT_EQ(stored, (std::vector<int64_t>{1, 2, 4, 5, 6, 7, 9, 10}));
+  const ReceiverStatistics statistics = receiver.statistics();
+  EXPECT_EQ(statistics.rejected, 1);
+  EXPECT_EQ(statistics.rejected_rows, 2);
+  EXPECT_EQ(statistics.last_rejected, "key 8");
+  EXPECT_EQ(statistics.delivered_rows, 8);
+  EXPECT_EQ(statistics.failures, 1);
+}
+
 TEST(UpdateReceiverTest, StopsWhileADeliveryFailsAndCommitsNothingOfIt) {
   auto script = std::make_shared<Script>();
   script->polls = {{BatchOf(1)}};
