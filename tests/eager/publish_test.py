@@ -96,6 +96,21 @@ class _Test(parameterized.TestCase):
 
 class EagerPublisherTest(_Test):
 
+  @parameterized.parameters("float16", "uint8")
+  def test_rows_in_fewer_bytes(self, row_type):
+    self.make(row_type=row_type)
+    self.train()
+    self.publisher.full()
+    server = self.start()
+    self.assert_serves(server, self.model.scores())
+    self.train([2])
+    reader = tf.train.load_checkpoint(self.publisher.delta())
+    stored = {name: dtype.name for name, dtype in reader.get_variable_to_dtype_map().items()
+              if name.endswith("-sparse_incr_values")}
+    self.assertEqual(list(stored.values()), [row_type])
+    self.assert_serves(server, self.model.scores())
+    self.assertEqual(self.checked()[0], 0)
+
   def test_answers_are_those_of_the_step(self):
     self.make()
     self.assertEqual(self.publisher.plan(), {

@@ -18,7 +18,7 @@
 
 namespace ev {
 
-enum class ElementType { kFloat, kInt32, kInt64, kOther };
+enum class ElementType { kFloat, kFloat16, kInt32, kInt64, kUint8, kOther };
 
 // One stored tensor, read from its first element to its last. One thread at a
 // time.

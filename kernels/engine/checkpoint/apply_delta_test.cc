@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/float_math.h"
 #include "kernels/engine/testing/failing_allocations.h"
 #include "kernels/engine/testing/memory_checkpoint.h"
 
@@ -91,6 +92,24 @@ TEST_F(ApplyDeltaTest, DeepRecsOwnTensorsAreEnough) {
   ASSERT_OK(Apply());
   EXPECT_EQ(Exported().keys, Ints({0, 1, 2, 3, 4, 5, 9}));
   EXPECT_EQ(Exported().values, Floats({1, 1, 2, 1, 1, 1, 2}));
+}
+
+TEST_F(ApplyDeltaTest, RowsOfFewerBytesAreUnpacked) {
+  Put("user", {2, 9});
+  checkpoint_.Put<uint16_t>("user-sparse_incr_values", {2, 1},
+                            {ToFloat16(0.5f), ToFloat16(3.0f)});
+  ASSERT_OK(Apply());
+  EXPECT_EQ(Exported().values, Floats({1, 1, 0.5f, 1, 1, 1, 3}));
+  // Row 2 * 7 + 1, with a scale of 2 and an offset of 1; then 0 * 7 + 4.
+  const uint16_t ends[] = {ToFloat16(2.0f), ToFloat16(1.0f), ToFloat16(7.0f),
+                           ToFloat16(4.0f)};
+  std::vector<uint8_t> bytes(10);
+  bytes[0] = 7;
+  std::memcpy(&bytes[1], &ends[0], 4);
+  std::memcpy(&bytes[6], &ends[2], 4);
+  checkpoint_.Put<uint8_t>("user-sparse_incr_values", {2, 5}, bytes);
+  ASSERT_OK(Apply());
+  EXPECT_EQ(Exported().values, Floats({1, 1, 15, 1, 1, 1, 4}));
 }
 
 TEST_F(ApplyDeltaTest, ErasesThenWritesThenCounts) {

@@ -62,6 +62,7 @@ class RestoreTableTest : public ::testing::Test {
     SaveOptions options;
     options.name = name;
     options.slots = kSlots;
+    options.row_type = row_type_;
     ASSERT_OK(SaveTable(options, &table, &checkpoint_));
   }
 
@@ -80,6 +81,7 @@ class RestoreTableTest : public ::testing::Test {
   Ints RestoredKeys() { return Exported().keys; }
 
   MemoryCheckpoint checkpoint_;
+  RowType row_type_ = RowType::kFloat32;
   EmbeddingTable table_;
 };
 
@@ -97,6 +99,26 @@ TEST_F(RestoreTableTest, GivesBackAllThatWasStored) {
   EXPECT_EQ(found.filtered_versions, Ints({6}));
   EXPECT_EQ(found.filtered_frequencies, Ints({5}));
   EXPECT_EQ(table_.default_rows(), Floats({3, 4}));
+}
+
+TEST_F(RestoreTableTest, RowsOfFewerBytesAreUnpacked) {
+  for (const RowType type : {RowType::kFloat16, RowType::kUint8}) {
+    checkpoint_.tensors().clear();
+    row_type_ = type;
+    Store("user", {1, 2, 3});
+    ASSERT_OK(Restore());
+    const TableSnapshot found = Exported();
+    const Floats expected = {1, 1, 2, 1, 3, 1};
+    ASSERT_EQ(found.values.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(found.values[i], expected[i], 4e-3) << i;
+    }
+    EXPECT_EQ(found.slots[0], Floats({-1, 2, -2, 2, -3, 2}));
+    // Not a matrix of rows.
+    checkpoint_.tensors()["user-values"].shape = {3, 4};
+    checkpoint_.tensors()["user-values"].type = ElementType::kUint8;
+    EXPECT_EQ(Restore().code(), StatusCode::kInvalidArgument);
+  }
 }
 
 TEST_F(RestoreTableTest, DeepRecsOwnTensorsAreEnough) {

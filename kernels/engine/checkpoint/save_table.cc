@@ -21,6 +21,17 @@ constexpr int kMainStream = 0;
 // Column 0 is the value, followed by the slots and the recorded numbers.
 int RowStream(size_t column) { return static_cast<int>(1 + column); }
 
+ElementType ElementTypeOf(RowType type) {
+  switch (type) {
+    case RowType::kFloat16:
+      return ElementType::kFloat16;
+    case RowType::kUint8:
+      return ElementType::kUint8;
+    default:
+      return ElementType::kFloat;
+  }
+}
+
 class TableSaver {
  public:
   TableSaver(const SaveOptions& options, TableReader* reader, int64_t dim,
@@ -28,7 +39,8 @@ class TableSaver {
       : options_(options),
         reader_(reader),
         dim_(dim),
-        checkpoint_(checkpoint) {}
+        checkpoint_(checkpoint),
+        format_(static_cast<int>(dim), options.row_type) {}
 
   Status Save() {
     const int64_t n = reader_->num_keys();
@@ -138,11 +150,13 @@ class TableSaver {
     }
     EV_RETURN_IF_ERROR(BeginKeys(names::kKeys, n));
     for (size_t c = 0; c <= options_.slots.size(); ++c) {
+      const RowType row_type = c == 0 ? format_.type : RowType::kFloat32;
       const std::string name =
           c == 0 ? options_.name
                  : names::SlotOf(options_.name, options_.slots[c - 1].name);
-      EV_RETURN_IF_ERROR(checkpoint_->Begin(RowStream(c), name + names::kValues,
-                                            ElementType::kFloat, {n, dim_}));
+      EV_RETURN_IF_ERROR(checkpoint_->Begin(
+          RowStream(c), name + names::kValues, ElementTypeOf(row_type),
+          {n, row_type == RowType::kUint8 ? FileRowBytes(format_) : dim_}));
     }
     return reader_->Rows(
         [this](const RowPiece& piece) { return AppendRows(piece); });
@@ -150,7 +164,8 @@ class TableSaver {
 
   Status AppendRows(const RowPiece& piece) {
     EV_RETURN_IF_ERROR(AppendKeys(piece.keys));
-    for (size_t c = 0; c < piece.columns.size(); ++c) {
+    EV_RETURN_IF_ERROR(AppendValues(piece));
+    for (size_t c = 1; c < piece.columns.size(); ++c) {
       EV_RETURN_IF_ERROR(Append(RowStream(c), piece.columns[c]));
     }
     int stream = RowStream(piece.columns.size());
@@ -159,6 +174,15 @@ class TableSaver {
       EV_RETURN_IF_ERROR(Append(stream++, piece.numbers[i]));
     }
     return Status::OK();
+  }
+
+  Status AppendValues(const RowPiece& piece) {
+    const Span<const float> values = piece.columns[0];
+    if (!format_.is_packed()) return Append(RowStream(0), values);
+    packed_.resize(piece.keys.size() * FileRowBytes(format_));
+    EV_RETURN_IF_ERROR(
+        PackFileRows(format_, piece.keys, values.data(), packed_.data()));
+    return Append<char>(RowStream(0), packed_);
   }
 
   // The format has keys and numbers for each slot: they refer to the same
@@ -182,7 +206,9 @@ class TableSaver {
   TableReader* const reader_;
   const int64_t dim_;
   TensorWriter* const checkpoint_;
+  const RowFormat format_;  // of the values
   std::vector<int32_t> narrow_;
+  std::vector<char> packed_;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/engine/base/named_tensors.h"
+#include "kernels/engine/base/row_format.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/embedding_table.h"
 
@@ -22,6 +23,8 @@ struct SaveOptions {
   bool int32_keys = false;      // the keys' type in the checkpoint
   std::vector<SlotSpec> slots;  // slots that the table lacks are created
   bool with_filtered = true;    // whether filtered keys are stored
+  // Type of the stored values; slots are float32.
+  RowType row_type = RowType::kFloat32;
 };
 
 // Returns the number of streams that SaveTable writes: stream 0 for keys and
@@ -32,7 +35,8 @@ struct SaveOptions {
 int NumSaveStreams(const SaveOptions& options, const TableOptions& table);
 
 // Writes the tensors of one table. InvalidArgument: 2^31 rows or more, or a key
-// that does not fit in int32 with int32_keys. FailedPrecondition: the table is
+// that does not fit in int32 with int32_keys, or a row that row_type cannot
+// store; the message has its key. FailedPrecondition: the table is
 // not initialized. Other errors are those of the table (table_reader.h) and of
 // the writer. After any of them, and for such a key, some tensors of the table
 // may have been written. May throw std::bad_alloc.

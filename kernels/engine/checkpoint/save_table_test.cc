@@ -3,6 +3,8 @@
 
 #include "kernels/engine/checkpoint/save_table.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -39,6 +41,15 @@ SaveOptions Saved(std::vector<SlotSpec> slots = {}) {
   return options;
 }
 
+Floats Unpacked(const MemoryCheckpoint& checkpoint, RowType type, int dim) {
+  const std::string bytes = checkpoint.tensors().at("user-values").bytes;
+  const RowFormat format(dim, type);
+  const int64_t n = bytes.size() / FileRowBytes(format);
+  Floats rows(n * dim);
+  UnpackFileRows(format, n, bytes.data(), rows.data());
+  return rows;
+}
+
 // Rows (1001, -1, 1), whose values are (key, 0), versions 7, 8, 9 and
 // frequencies 4, 5, 6.
 void Fill(EmbeddingTable* table) {
@@ -47,6 +58,42 @@ void Fill(EmbeddingTable* table) {
   const Floats values = {1001, 0, -1, 0, 1, 0};
   ASSERT_OK(table->Import(keys, values.data(), {}, {}, Ints{7, 8, 9},
                           Ints{4, 5, 6}, 0, 1));
+}
+
+TEST(SaveTableTest, WritesValuesInFewerBytes) {
+  EmbeddingTable table(Options());
+  Fill(&table);
+  for (const RowType type : {RowType::kFloat16, RowType::kUint8}) {
+    MemoryCheckpoint checkpoint;
+    SaveOptions options = Saved({{"Adagrad", 0.1f}});
+    options.row_type = type;
+    ASSERT_OK(SaveTable(options, &table, &checkpoint));
+    EXPECT_EQ(checkpoint.Describe("user-values"),
+              type == RowType::kUint8 ? "uint8 [3,6]" : "half [3,2]");
+    const Floats rows = Unpacked(checkpoint, type, 2);
+    const Floats expected = {1, 0, 1001, 0, -1, 0};
+    for (size_t i = 0; i < expected.size(); ++i) {
+      // Half of a step of the longest row, and the rounding of its ends.
+      EXPECT_NEAR(rows[i], expected[i],
+                  2e-3 * std::max(1.0f, std::fabs(expected[i])))
+          << i;
+    }
+    EXPECT_EQ(checkpoint.Get<float>("user/Adagrad-values"), Floats(6, 0.1f));
+    EXPECT_EQ(checkpoint.Get<float>("user-default_rows"),
+              Floats({0.5f, 0.25f}));
+
+    ASSERT_OK(
+        table.Import(Ints{77}, Floats{1e30f, 0}.data(), {}, {}, {}, {}, 0, 1));
+    MemoryCheckpoint refused;
+    const Status status = SaveTable(options, &table, &refused);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("key 77: expected a row of finite numbers"),
+              std::string::npos)
+        << status.message();
+    ASSERT_OK(table.Erase(Ints{77}));
+    MemoryCheckpoint again;
+    ASSERT_OK(SaveTable(options, &table, &again));
+  }
 }
 
 TEST(SaveTableTest, WritesTheTensorsOfTheFormat) {

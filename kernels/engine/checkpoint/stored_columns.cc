@@ -3,10 +3,43 @@
 
 #include "kernels/engine/checkpoint/stored_columns.h"
 
+#include <utility>
+
+#include "kernels/engine/base/row_format.h"
 #include "kernels/engine/checkpoint/tensor_names.h"
 #include "kernels/engine/embedding/table_tensors.h"
 
 namespace ev {
+namespace {
+
+// Rows in fewer bytes, read as float32.
+class UnpackedRows : public StoredTensor {
+ public:
+  UnpackedRows(std::unique_ptr<StoredTensor> packed, const RowFormat& format)
+      : packed_(std::move(packed)),
+        format_(format),
+        shape_{packed_->shape()[0], format.dim} {}
+
+  ElementType type() const override { return ElementType::kFloat; }
+  const std::vector<int64_t>& shape() const override { return shape_; }
+  std::string Description() const override { return packed_->Description(); }
+  // REQUIRES: num_bytes are those of whole rows.
+  Status Read(size_t num_bytes, void* data) override {
+    const int64_t num_rows = num_bytes / sizeof(float) / format_.dim;
+    bytes_.resize(num_rows * FileRowBytes(format_));
+    EV_RETURN_IF_ERROR(packed_->Read(bytes_.size(), bytes_.data()));
+    UnpackFileRows(format_, num_rows, bytes_.data(), static_cast<float*>(data));
+    return Status::OK();
+  }
+
+ private:
+  const std::unique_ptr<StoredTensor> packed_;
+  const RowFormat format_;
+  const std::vector<int64_t> shape_;
+  std::vector<char> bytes_;
+};
+
+}  // namespace
 
 Status FindParts(TensorReader* checkpoint, const std::string& table,
                  const char* keys, const char* kind,
@@ -45,6 +78,22 @@ Status OpenKeys(TensorReader* checkpoint, const std::string& tensor,
     return Status::OK();
   }
   return Misfit(*checkpoint, tensor, "a vector of int64 or int32", **keys);
+}
+
+Status OpenRowTensor(TensorReader* checkpoint, const std::string& tensor,
+                     std::unique_ptr<StoredTensor>* rows) {
+  EV_RETURN_IF_ERROR(checkpoint->Open(tensor, rows));
+  if ((*rows)->shape().size() != 2) return Status::OK();
+  RowFormat format(static_cast<int>((*rows)->shape()[1]));
+  if ((*rows)->type() == ElementType::kFloat16) {
+    format.type = RowType::kFloat16;
+  } else if ((*rows)->type() == ElementType::kUint8 && format.dim > 4) {
+    format = RowFormat(format.dim - 4, RowType::kUint8);
+  }
+  if (format.is_packed()) {
+    rows->reset(new UnpackedRows(std::move(*rows), format));
+  }
+  return Status::OK();
 }
 
 Status OpenNumbers(TensorReader* checkpoint, const std::string& tensor,

@@ -37,6 +37,11 @@ Status Misfit(const TensorReader& checkpoint, const std::string& tensor,
 // Opens a vector of int64 or int32.
 Status OpenKeys(TensorReader* checkpoint, const std::string& tensor,
                 std::unique_ptr<StoredTensor>* keys);
+// Opens a matrix of rows. Rows of float16 or uint8 (base/row_format.h) become a
+// tensor of type kFloat, [n, dim], that is read in whole rows; other tensors
+// stay as they are.
+Status OpenRowTensor(TensorReader* checkpoint, const std::string& tensor,
+                     std::unique_ptr<StoredTensor>* rows);
 // Opens int64 [n]. Leaves *numbers null if the checkpoint has no such tensor,
 // or [0].
 Status OpenNumbers(TensorReader* checkpoint, const std::string& tensor,

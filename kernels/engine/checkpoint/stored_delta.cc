@@ -52,7 +52,7 @@ Status ReadNumbers(TensorReader* checkpoint, const std::string& tensor,
 Status ReadRows(TensorReader* checkpoint, const std::string& tensor, int64_t n,
                 int64_t dim, std::vector<float>* values) {
   std::unique_ptr<StoredTensor> stream;
-  EV_RETURN_IF_ERROR(checkpoint->Open(tensor, &stream));
+  EV_RETURN_IF_ERROR(OpenRowTensor(checkpoint, tensor, &stream));
   const std::vector<int64_t>& shape = stream->shape();
   if (stream->type() != ElementType::kFloat || shape.size() != 2 ||
       shape[0] != n || shape[1] != dim) {

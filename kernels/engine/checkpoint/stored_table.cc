@@ -54,7 +54,7 @@ struct StoredTable::Piece {
 
 Status StoredTable::OpenRows(const std::string& tensor, int64_t num_rows,
                              Stream* stream, int64_t* dim) const {
-  EV_RETURN_IF_ERROR(checkpoint_->Open(tensor, stream));
+  EV_RETURN_IF_ERROR(OpenRowTensor(checkpoint_, tensor, stream));
   const std::vector<int64_t>& shape = (*stream)->shape();
   if ((*stream)->type() == ElementType::kFloat && shape.size() == 2 &&
       shape[0] == num_rows && shape[1] > 0 &&

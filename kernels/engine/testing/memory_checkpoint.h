@@ -30,6 +30,7 @@ class MemoryCheckpoint : public TensorReader, public TensorWriter {
 
   // All tensors, for inspection and modification.
   std::map<std::string, Tensor>& tensors() { return tensors_; }
+  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
 
   template <typename T>
   void Put(const std::string& name, const std::vector<int64_t>& shape,
@@ -114,12 +115,16 @@ class MemoryCheckpoint : public TensorReader, public TensorWriter {
   static ElementType TypeOf(float) { return ElementType::kFloat; }
   static ElementType TypeOf(int32_t) { return ElementType::kInt32; }
   static ElementType TypeOf(int64_t) { return ElementType::kInt64; }
+  static ElementType TypeOf(uint16_t) { return ElementType::kFloat16; }
+  static ElementType TypeOf(uint8_t) { return ElementType::kUint8; }
 
   static std::string Describe(const Tensor& tensor) {
-    std::string text = tensor.type == ElementType::kFloat   ? "float ["
-                       : tensor.type == ElementType::kInt32 ? "int32 ["
-                       : tensor.type == ElementType::kInt64 ? "int64 ["
-                                                            : "string [";
+    std::string text = tensor.type == ElementType::kFloat     ? "float ["
+                       : tensor.type == ElementType::kInt32   ? "int32 ["
+                       : tensor.type == ElementType::kInt64   ? "int64 ["
+                       : tensor.type == ElementType::kUint8   ? "uint8 ["
+                       : tensor.type == ElementType::kFloat16 ? "half ["
+                                                              : "string [";
     for (size_t i = 0; i < tensor.shape.size(); ++i) {
       text += (i == 0 ? "" : ",") + std::to_string(tensor.shape[i]);
     }

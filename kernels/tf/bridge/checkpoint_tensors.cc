@@ -17,6 +17,10 @@ ev::ElementType ToEngine(tensorflow::DataType dtype) {
   switch (dtype) {
     case tensorflow::DT_FLOAT:
       return ev::ElementType::kFloat;
+    case tensorflow::DT_HALF:
+      return ev::ElementType::kFloat16;
+    case tensorflow::DT_UINT8:
+      return ev::ElementType::kUint8;
     case tensorflow::DT_INT32:
       return ev::ElementType::kInt32;
     case tensorflow::DT_INT64:
@@ -30,6 +34,10 @@ tensorflow::DataType ToTf(ev::ElementType type) {
   switch (type) {
     case ev::ElementType::kFloat:
       return tensorflow::DT_FLOAT;
+    case ev::ElementType::kFloat16:
+      return tensorflow::DT_HALF;
+    case ev::ElementType::kUint8:
+      return tensorflow::DT_UINT8;
     case ev::ElementType::kInt32:
       return tensorflow::DT_INT32;
     case ev::ElementType::kInt64:

@@ -1,13 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvCutChanges, EvExportChanges, EvExportNewer, EvApplyDelta.
+// EvCutChanges, EvPackRows, EvExportChanges, EvExportNewer, EvApplyDelta.
 
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/row_format.h"
 #include "kernels/engine/checkpoint/apply_delta.h"
 #include "kernels/tf/bridge/checkpoint_tensors.h"
 #include "kernels/tf/bridge/register_kernel.h"
@@ -86,6 +87,43 @@ class CutChangesOp : public OpKernel {
     OP_REQUIRES_OK(context, ToTf(resource->table()->CutChanges(&cut)));
     OP_REQUIRES_OK(context, ScalarOutput(context, 0, cut));
   }
+};
+
+class PackRowsOp : public OpKernel {
+ public:
+  explicit PackRowsOp(OpKernelConstruction* context) : OpKernel(context) {
+    tensorflow::DataType type;
+    OP_REQUIRES_OK(context, context->GetAttr("Tout", &type));
+    if (type == tensorflow::DT_HALF) row_type_ = ev::RowType::kFloat16;
+    if (type == tensorflow::DT_UINT8) row_type_ = ev::RowType::kUint8;
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const Tensor& keys = context->input(0);
+    const Tensor& rows = context->input(1);
+    OP_REQUIRES(
+        context,
+        keys.dims() == 1 && rows.dims() == 2 && rows.dim_size(1) > 0 &&
+            rows.dim_size(0) == keys.dim_size(0),
+        tensorflow::errors::InvalidArgument(
+            "expected keys [N] and rows [N, D], D >= 1, got ",
+            keys.shape().DebugString(), " and ", rows.shape().DebugString()));
+    const ev::RowFormat format(static_cast<int>(rows.dim_size(1)), row_type_);
+    TensorShape shape = rows.shape();
+    if (row_type_ == ev::RowType::kUint8) {
+      shape.set_dim(1, ev::FileRowBytes(format));
+    }
+    Tensor* packed = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, shape, &packed));
+    const ev::Span<const int64_t> of(Data<int64_t>(keys), keys.NumElements());
+    OP_REQUIRES_OK(context,
+                   ToTf(ev::PackFileRows(
+                       format, of, Data<float>(rows),
+                       const_cast<char*>(packed->tensor_data().data()))));
+  }
+
+ private:
+  ev::RowType row_type_ = ev::RowType::kFloat32;
 };
 
 class ExportChangesOp : public OpKernel {
@@ -184,6 +222,8 @@ class ApplyDeltaOp : public OpKernel {
 
 const RegisterKernel<CutChangesOp> kCutChanges("EvCutChanges",
                                                {"resource", "cut"});
+const RegisterKernel<PackRowsOp> kPackRows("EvPackRows",
+                                           {"keys", "rows", "packed"});
 const RegisterKernel<ExportChangesOp> kExportChanges(
     "EvExportChanges",
     {"resource", "since", "keys", "values", "versions", "frequencies",

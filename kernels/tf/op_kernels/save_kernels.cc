@@ -31,6 +31,7 @@ class SaveOp : public OpKernel {
     std::vector<tensorflow::int32> slot_counts;
     std::vector<float> slot_inits;
     DataTypeVector key_dtypes;
+    std::vector<std::string> row_types;
     bool with_filtered;
     OP_REQUIRES_OK(context, context->GetAttr("tensor_names", &names));
     OP_REQUIRES_OK(context, context->GetAttr("key_dtypes", &key_dtypes));
@@ -38,18 +39,21 @@ class SaveOp : public OpKernel {
     OP_REQUIRES_OK(context, context->GetAttr("slot_names", &slot_names));
     OP_REQUIRES_OK(context, context->GetAttr("slot_inits", &slot_inits));
     OP_REQUIRES_OK(context, context->GetAttr("with_filtered", &with_filtered));
+    OP_REQUIRES_OK(context, context->GetAttr("row_types", &row_types));
     const size_t n = num_inputs() - 1;
+    row_types.resize(row_types.empty() ? n : row_types.size(), "float32");
     size_t num_slots = 0;
     for (const int count : slot_counts) num_slots += std::max(0, count);
     OP_REQUIRES(context,
                 names.size() == n && key_dtypes.size() == n &&
-                    slot_counts.size() == n && slot_names.size() == num_slots &&
+                    slot_counts.size() == n && row_types.size() == n &&
+                    slot_names.size() == num_slots &&
                     slot_inits.size() == num_slots,
                 tensorflow::errors::InvalidArgument(
                     n, " tables came with ", names.size(), " names, ",
-                    key_dtypes.size(), " types of keys and ",
-                    slot_counts.size(), " counts of together ", num_slots,
-                    " slots, which came with ", slot_names.size(),
+                    key_dtypes.size(), " types of keys, ", row_types.size(),
+                    " of rows and ", slot_counts.size(), " counts of together ",
+                    num_slots, " slots, which came with ", slot_names.size(),
                     " names and ", slot_inits.size(), " initial values"));
     size_t slot = 0;
     for (size_t t = 0; t < n; ++t) {
@@ -60,6 +64,7 @@ class SaveOp : public OpKernel {
         table.slots.push_back({slot_names[slot], slot_inits[slot]});
       }
       table.with_filtered = with_filtered;
+      ev::ParseRowType(row_types[t], &table.row_type);
       tables_.push_back(std::move(table));
     }
   }

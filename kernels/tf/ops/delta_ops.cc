@@ -54,6 +54,35 @@ resource: The handle; must be initialized.
 cut: The number of the moment, at least 1.
 )doc");
 
+REGISTER_OP("EvPackRows")
+    .Input("keys: int64")
+    .Input("rows: float")
+    .Output("packed: Tout")
+    .Attr("Tout: {float, half, uint8}")
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle keys, rows;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 0, 1, "keys", &keys));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 2, "rows", &rows));
+      tensorflow::DataType type;
+      TF_RETURN_IF_ERROR(c->GetAttr("Tout", &type));
+      DimensionHandle width = c->Dim(rows, 1);
+      if (type == tensorflow::DT_UINT8) {
+        TF_RETURN_IF_ERROR(c->Add(width, 4, &width));
+      }
+      c->set_output(0, c->Matrix(c->Dim(keys, 0), width));
+      return Status();
+    })
+    .Doc(R"doc(
+Stores rows in fewer bytes. Restore ops unpack them.
+
+keys: [N], for the error.
+rows: [N, D]. InvalidArgument names the key of the first row with a number that the type
+  cannot store.
+packed: [N, D] of half, rounded to nearest; or [N, D + 4] of uint8: D numbers q, then two
+  float16, scale and offset; the value is q * scale + offset
+  (kernels/engine/base/row_format.h).
+)doc");
+
 REGISTER_OP("EvExportChanges")
     .Input("resource: resource")
     .Input("since: int64")

@@ -22,6 +22,7 @@ REGISTER_OP("EvSave")
     .Attr("slot_names: list(string)")
     .Attr("slot_inits: list(float)")
     .Attr("with_filtered: bool = true")
+    .Attr("row_types: list({'float32', 'float16', 'uint8'}) >= 0 = []")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle prefix;
@@ -44,6 +45,7 @@ slot_counts: N counts of slots.
 slot_names: The names of the slots, table after table. A missing slot is created.
 slot_inits: The initial values of the slots of new rows.
 with_filtered: Whether filtered keys are stored.
+row_types: N types of the stored values, or none: float32. EvPackRows describes them.
 )doc");
 
 }  // namespace

@@ -167,7 +167,8 @@ def build_save(builder, saver_def, saveables):
         array_ops.identity(delta_ops.cut_changes(table.op.handle), name="cut_%d" % i)
         since = array_ops.placeholder(dtypes.int64, [], name="since_%d" % i)
         parts.append(delta_saveable.DeltaSaveable(table.op, table.name, since,
-                                                  table.placement, table.slots))
+                                                  table.placement, table.slots,
+                                                  table.row_type))
         array_ops.identity(parts[-1].cut, name="saved_%d" % i)
     # On the device of the first table, for which a sharded saver has a shard.
     with ops.device(tables[0].op.device):

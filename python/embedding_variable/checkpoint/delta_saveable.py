@@ -29,7 +29,7 @@ class DeltaSaveable(saveable_object.SaveableObject):
     spread: whether this is one rank's part of a table that all ranks save together.
   """
 
-  def __init__(self, var, name, since, placement=None, slots=None):
+  def __init__(self, var, name, since, placement=None, slots=None, row_type="float32"):
     """Builds the export.
 
     Args:
@@ -39,16 +39,17 @@ class DeltaSaveable(saveable_object.SaveableObject):
       placement: the ranks that hold the table if it is spread, as in `job.Job`.
       slots: dict of slot column -> initial value, of the slots to save; None: all that
         the variable has.
+      row_type: one of `packed_rows.ROW_TYPES`, the type of the stored values.
     """
     slots = var.slot_columns if slots is None else slots
     self.spread = placement is not None
     with ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
-      specs = self._specs(var, part_name(name, placement), since, slots)
+      specs = self._specs(var, part_name(name, placement), since, slots, row_type)
       if self.spread:
         specs += placement_specs(name, placement)
     super(DeltaSaveable, self).__init__(var, specs, name)
 
-  def _specs(self, var, name, since, slots):
+  def _specs(self, var, name, since, slots, row_type):
     ensured = row_ops.ensure_slots(var.handle, list(slots), list(slots.values()))
     with ops.control_dependencies([ensured]):
       changes = delta_ops.export_changes(
@@ -77,7 +78,7 @@ class DeltaSaveable(saveable_object.SaveableObject):
         (name, tensor_names.DELTA_VERSIONS_FILTERED, changes.filtered_versions),
         (name, tensor_names.DELTA_FREQS_FILTERED, changes.filtered_frequencies),
     ]
-    values = [(name, changes.values)]
+    values = [(name, delta_ops.pack_rows(changes.keys, changes.values, row_type))]
     values += [(tensor_names.slot(name, s), v) for s, v in zip(slots, changes.slots)]
     for prefix, rows in values:
       for column, tensor in common + [(tensor_names.DELTA_VALUES, rows)]:

@@ -37,15 +37,17 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
   of the table, computed on demand.
   """
 
-  def __init__(self, var, name, with_slots=True):
+  def __init__(self, var, name, with_slots=True, row_type="float32"):
     """Stores what to save.
 
     Args:
       var: the embedding variable.
       name: string, prefix of the tensors' names.
       with_slots: whether its existing slots are saved.
+      row_type: one of `packed_rows.ROW_TYPES`, the type in which `saved_table` and deltas
+        store values; columns are float32.
     """
-    self._var = var
+    self._var, self.row_type = var, row_type
     self._slots = collections.OrderedDict(var.slot_columns if with_slots else ())
     self._columns = None
     self._placement = job.current().placement(var)
@@ -79,7 +81,7 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     if self.spread:
       name = tensor_names.part(name, job.current().rank())
     return checkpoint_ops.SavedTable(self._var.handle, name, self._var.key_dtype,
-                                     self._slots)
+                                     self._slots, self.row_type)
 
   def _specs(self, name):
     """Returns the SaveSpecs."""

@@ -9,7 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from . import errors
-
+from . import packed_rows
+from . import tensor_names
 
 _LINE = re.compile(r"(.*) \((DT_\w+)\) \[([\d,]*)\]")
 _TYPES = tf.compat.v1.AttrValue.DESCRIPTOR.fields_by_name["type"].enum_type.values_by_name
@@ -83,7 +84,7 @@ def _check_sizes(prefix, reader):
 
 
 class BundleReader(object):
-  """The tensors of one checkpoint.
+  """The tensors of one checkpoint. Rows in fewer bytes are those of float32 here.
 
   Attributes:
     prefix: string, its name in messages.
@@ -105,18 +106,39 @@ class BundleReader(object):
       self._reader = open_bundle(readable)
     except (tf.errors.OpError, ValueError) as e:
       raise errors.CheckpointError("%s cannot be read: %s" % (prefix, getattr(e, "message", e)))
-    self.shapes, self._dtypes = maps(self._reader)
+    self._stored_shapes, self._dtypes = maps(self._reader)
+    self._row_types = {
+        tensor: self._dtypes[tensor].name for tensor in self._dtypes if self._is_packed(tensor)}
+    self.shapes = dict(self._stored_shapes)
+    for tensor, row_type in self._row_types.items():
+      n, width = self.shapes[tensor]
+      self.shapes[tensor] = [n, width - packed_rows.END_BYTES[row_type]]
+
+  def _is_packed(self, tensor):
+    """Returns whether a tensor has rows of a table that are not float32."""
+    dtype, shape = self._dtypes[tensor].name, self._stored_shapes[tensor]
+    if dtype not in packed_rows.END_BYTES or len(shape) != 2 or (
+        shape[1] <= packed_rows.END_BYTES[dtype]):
+      return False
+    for values, keys in ((tensor_names.VALUES, tensor_names.KEYS),
+                         (tensor_names.DELTA_VALUES, tensor_names.DELTA_KEYS)):
+      table = tensor_names.without_column(tensor, values)
+      if table is not None and tensor_names.tensor(table, keys) in self._dtypes:
+        return True
+    return False
 
   def dtype(self, tensor):
     """Returns NumPy's dtype of a tensor."""
+    if tensor in self._row_types:
+      return np.dtype(np.float32)
     return np.dtype(self._dtypes[tensor].as_numpy_dtype)
 
   def nbytes(self, tensor):
-    """Returns the bytes of a tensor (0 for strings, whose length is not listed)."""
-    dtype = self.dtype(tensor)
-    if dtype == object:
+    """Returns the stored bytes of a tensor (0 for strings, whose length is not listed)."""
+    dtype = self._dtypes[tensor].as_numpy_dtype
+    if np.dtype(dtype) == object:
       return 0
-    return int(np.prod(self.shapes[tensor], dtype=np.int64)) * dtype.itemsize
+    return int(np.prod(self._stored_shapes[tensor], dtype=np.int64)) * np.dtype(dtype).itemsize
 
   def read(self, tensor):
     """Reads a tensor as a NumPy array.
@@ -125,7 +147,12 @@ class BundleReader(object):
       CheckpointError: the file is damaged; the message names the tensor.
     """
     try:
-      return self._reader.get_tensor(tensor)
+      stored = self._reader.get_tensor(tensor)
     except tf.errors.OpError as e:
       raise errors.CheckpointError("%s: tensor '%s' cannot be read: %s" %
                                    (self.prefix, tensor, e.message))
+    row_type = self._row_types.get(tensor)
+    if row_type is None:
+      return stored
+    stored = stored.view(np.uint8).reshape([len(stored), -1])
+    return packed_rows.unpack(stored, row_type, self.shapes[tensor][1])

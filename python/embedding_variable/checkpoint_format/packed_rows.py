@@ -11,6 +11,7 @@ The formats are those of the parameter server's rows/row_format.h, and so are th
            255.
 
 A stored row is a whole number of 4-byte words; zeros fill the last word of the numbers.
+Tensors of checkpoints have no such zeros: [n, dim] of float16, [n, dim + 4] of uint8.
 """
 
 import numpy as np
@@ -18,11 +19,20 @@ import numpy as np
 ROW_TYPES = ("float32", "float16", "uint8")
 
 
-def vectors_name(row_type):
-  """Returns the name of the file of rows in a table directory."""
+# Row type -> columns that follow a row's numbers in a checkpoint's tensor of that type.
+END_BYTES = {"float16": 0, "uint8": 4}
+
+
+def checked(row_type):
+  """Returns a row type; ValueError: there is no such type."""
   if row_type not in ROW_TYPES:
     raise ValueError("row_type: expected one of %s, got %r" % (", ".join(ROW_TYPES), row_type))
-  return "emb_vector" if row_type == "float32" else "emb_vector_" + row_type
+  return row_type
+
+
+def vectors_name(row_type):
+  """Returns the name of the file of rows in a table directory."""
+  return "emb_vector" if checked(row_type) == "float32" else "emb_vector_" + row_type
 
 
 def pack(keys, rows, row_type, what):

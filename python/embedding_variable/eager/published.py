@@ -38,10 +38,15 @@ class Version(object):
     saver: the object of TensorFlow that saves the model's checkpoint, or None.
   """
 
-  def __init__(self, with_rows=True):
-    """Args: with_rows, bool; False: the full version is a trial that lacks the tables."""
+  def __init__(self, with_rows=True, row_type="float32"):
+    """Stores how rows are written.
+
+    Args:
+      with_rows: bool; False: the full version is a trial that lacks the tables.
+      row_type: one of `packed_rows.ROW_TYPES`.
+    """
     self.tables, self.cuts, self.saver = {}, {}, None
-    self._with_rows = with_rows
+    self._with_rows, self._row_type = with_rows, row_type
     self._delta = None  # (since, info, ends) of the delta that is being saved
 
   @contextlib.contextmanager
@@ -97,7 +102,8 @@ class Version(object):
         self.cuts.update((name, delta_ops.cut_changes(table.handle))
                          for name, table in first.items())
         checkpoint_ops.save_tables(prefix, [
-            checkpoint_ops.SavedTable(table.handle, name, table.key_dtype, {})
+            checkpoint_ops.SavedTable(table.handle, name, table.key_dtype, {},
+                                      self._row_type)
             for name, table in first.items()])
         written.append(prefix)
     if specs:
@@ -109,7 +115,8 @@ class Version(object):
   def _changes(self, tables):
     """Returns the SaveSpecs of the delta that is being saved."""
     since, info, ends = self._delta
-    changes = [delta_saveable.DeltaSaveable(table, name, since[name], slots={})
+    changes = [delta_saveable.DeltaSaveable(table, name, since[name], slots={},
+                                            row_type=self._row_type)
                for name, table in tables.items()]
     ends.update((change.name, change.cut) for change in changes)
     return [spec for change in changes for spec in change.specs] + [

@@ -177,8 +177,10 @@ def restore_number(prefix, tensor_names, name=None):
 #   name: string, prefix of its tensors' names.
 #   key_dtype: `tf.int64` or `tf.int32`, the type of stored keys.
 #   slots: dict of slot name -> initial value; missing slots are created.
-SavedTable = collections.namedtuple("SavedTable",
-                                    ["resource", "name", "key_dtype", "slots"])
+#   row_type: type of the stored values, one of `packed_rows.ROW_TYPES`.
+SavedTable = collections.namedtuple(
+    "SavedTable", ["resource", "name", "key_dtype", "slots", "row_type"],
+    defaults=["float32"])
 
 
 def save_tables(prefix, tables, with_filtered=True, name=None):
@@ -202,7 +204,7 @@ def save_tables(prefix, tables, with_filtered=True, name=None):
       slot_counts=[len(table.slots) for table in tables],
       slot_names=[slot for slot, _ in slots],
       slot_inits=[initial for _, initial in slots], with_filtered=with_filtered,
-      name=name)
+      row_types=[table.row_type for table in tables], name=name)
 
 
 for _op_type in ("EvDefaultRows", "EvExport", "EvImport", "EvImportFiltered",

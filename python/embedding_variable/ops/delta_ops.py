@@ -5,6 +5,7 @@
 import collections
 
 from embedding_variable import _lib
+from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import ops
 
 _gen = _lib.load()
@@ -68,6 +69,27 @@ def export_changes(resource, since, slot_names=(), name=None, tensor_types=()):
   return Changes(*(list(t) if isinstance(t, (list, tuple)) else t for t in changes))
 
 
+def pack_rows(keys, rows, row_type, name=None):
+  """Returns rows in fewer bytes, as a checkpoint stores them.
+
+  Args:
+    keys: int64 `[N]`, for the error.
+    rows: float32 `[N, D]`.
+    row_type: one of `packed_rows.ROW_TYPES`.
+    name: name of the op.
+
+  Returns:
+    "float32": rows. "float16": `tf.float16` `[N, D]`. "uint8": `tf.uint8` `[N, D + 4]`.
+
+  Raises (when it runs):
+    InvalidArgumentError: a row has a number that the type cannot store; the message has
+      its key.
+  """
+  types = {"float16": dtypes.float16, "uint8": dtypes.uint8}
+  return rows if row_type == "float32" else _gen.ev_pack_rows(
+      keys, rows, Tout=types[row_type], name=name)
+
+
 def export_newer(resource, version, slot_names=(), name=None):
   """Exports the rows that were updated at a version or later.
 
@@ -125,6 +147,6 @@ def publish_checkpoint(staged, prefix, name=None):
   return _gen.ev_publish_checkpoint(staged, prefix, name=name)
 
 
-for _op_type in ("EvCutChanges", "EvExportChanges", "EvExportNewer", "EvApplyDelta",
-                 "EvPublishCheckpoint"):
+for _op_type in ("EvCutChanges", "EvPackRows", "EvExportChanges", "EvExportNewer",
+                 "EvApplyDelta", "EvPublishCheckpoint"):
   ops.NotDifferentiable(_op_type)

@@ -41,7 +41,8 @@ class EagerPublisher(folder_publisher.FolderPublisher):
   the state of one step. A folder must have one publisher at a time. TensorFlow 2.x.
   """
 
-  def __init__(self, folder, model, signatures=None, keep=2, export=None):
+  def __init__(self, folder, model, signatures=None, keep=2, export=None,
+               row_type="float32"):
     """Writes nothing.
 
     Args:
@@ -54,17 +55,19 @@ class EagerPublisher(folder_publisher.FolderPublisher):
       keep: int >= 1, full versions in the folder; older ones are removed.
       export: function of a folder that writes the SavedModel in place of this, such as
         `archive.write_out` of a `tf.keras.export.ExportArchive`.
+      row_type: as for `Publisher`.
 
     Raises:
       NotImplementedError: TensorFlow 1.15, which has no tables in eager execution.
       RuntimeError: in a graph.
-      ValueError: `keep` is less than 1, or `export` and `signatures` are both given.
+      ValueError: `keep` is less than 1, another `row_type`, or `export` and `signatures`
+        are both given.
     """
     if not tf_names.has_eager_tables():
       raise NotImplementedError("EagerPublisher: expected TensorFlow 2.11 or later, which has "
                                 "tables in eager execution, got TensorFlow 1; use Publisher, "
                                 "which publishes a session")
-    super(EagerPublisher, self).__init__(folder, keep)
+    super(EagerPublisher, self).__init__(folder, keep, row_type)
     if not tf.executing_eagerly():
       raise RuntimeError("EagerPublisher: expected eager execution, got a graph; use "
                          "Publisher, which publishes a session")
@@ -101,7 +104,7 @@ class EagerPublisher(folder_publisher.FolderPublisher):
       # Elsewhere a folder cannot be renamed, and a server would read an unfinished one.
       return part if is_local else part + durable.PART
 
-    written = published.Version()
+    written = published.Version(row_type=self._row_type)
 
     def finish(part):
       saved_model_deltas.add(place(part), written.tables)

@@ -5,6 +5,7 @@
 import os
 
 from embedding_variable.checkpoint_format import durable
+from embedding_variable.checkpoint_format import packed_rows
 from embedding_variable.checkpoint_format import publications
 from embedding_variable.publish import version_folders
 
@@ -16,20 +17,23 @@ def _call(function):
 class FolderPublisher(object):
   """Base of publishers: the versions and deltas in one folder; see `publications`."""
 
-  def __init__(self, folder, keep):
+  def __init__(self, folder, keep, row_type="float32"):
     """Writes nothing.
 
     Args:
       folder: string, of this machine, NFS, or a file system of `tf.io.gfile`.
       keep: int >= 1, full versions in the folder; older ones are removed.
+      row_type: "float32", "float16" or "uint8", in which rows are written
+        (`packed_rows`).
 
     Raises:
-      ValueError: `keep` is less than 1.
+      ValueError: `keep` is less than 1, or another `row_type`.
     """
     if keep < 1:
       raise ValueError("keep: expected at least 1, got %d" % keep)
     self._folder = folder if "://" in folder else os.path.abspath(folder)
     self._keep = keep
+    self._row_type = packed_rows.checked(row_type)
     self.restart()
 
   def restart(self):

@@ -35,7 +35,7 @@ class Publisher(folder_publisher.FolderPublisher):
   the state of one step. A folder must have one publisher at a time.
   """
 
-  def __init__(self, folder, serving_fn, keep=2, tags=("serve",)):
+  def __init__(self, folder, serving_fn, keep=2, tags=("serve",), row_type="float32"):
     """Writes nothing.
 
     Args:
@@ -46,11 +46,14 @@ class Publisher(folder_publisher.FolderPublisher):
         signature "serving_default".
       keep: int >= 1, full versions in the folder; older ones are removed.
       tags: strings, of the SavedModel's meta graph.
+      row_type: "float32"; or "float16" or "uint8", which write the tables' rows in fewer
+        bytes (`packed_rows`). The server's tables are float32. A publication with a row
+        that is not finite, or beyond 65,504, then fails and names its key.
 
     Raises:
-      ValueError: `keep` is less than 1.
+      ValueError: `keep` is less than 1, or another `row_type`.
     """
-    super(Publisher, self).__init__(folder, keep)
+    super(Publisher, self).__init__(folder, keep, row_type)
     self._serving_fn, self._tags = serving_fn, tags
     self._graph = self._serving = self._saver = None
 
@@ -77,7 +80,8 @@ class Publisher(folder_publisher.FolderPublisher):
     saved = [found[name] for name in sorted(serving.names)]
     if not any(map(ev.is_embedding_variable, saved)):
       raise ValueError("the prediction graph has no embedding variable, so it has no deltas")
-    saved = [saveable.EmbeddingVariableSaveable(v, v.op.name, with_slots=False)
+    saved = [saveable.EmbeddingVariableSaveable(v, v.op.name, with_slots=False,
+                                                row_type=self._row_type)
              if ev.is_embedding_variable(v) else v for v in saved]
     saver = tf.train.Saver(saved, name="embedding_variable_publish")
     delta_graph.ensure_save(saver)

@@ -16,9 +16,11 @@ import numpy as np
 import embedding_variable as ev
 from embedding_variable import tf_names
 from embedding_variable.checkpoint_format import bundle_reader
+from embedding_variable.checkpoint_format import checkpoint_tables
 from embedding_variable.checkpoint_format import errors
 from embedding_variable.checkpoint_format import publication_checks
 from embedding_variable.checkpoint_format import publications
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.tf_names import tf
 from embedding_variable.tools import main
 
@@ -101,6 +103,50 @@ class PublisherTest(absltest.TestCase):
     with contextlib.redirect_stdout(io.StringIO()) as out:
       self.assertEqual(main.main(["publish", "--check", self.folder]), 0)
     self.assertIn("version 1, step 3", out.getvalue())
+
+  def test_rows_in_fewer_bytes(self):
+    with self.assertRaisesRegex(ValueError, "row_type: expected one of float32, .*'int8'"):
+      ev.publish.Publisher(self.folder, _serving_fn, row_type="int8")
+    session = self.session()
+    values = self.table.export()
+    scale = [v for v in tf.global_variables() if v.op.name == "scale"][0]
+    good, bad = (tf.assign(scale, x) for x in (1., np.nan))
+    for row_type, stored, width in (("float16", tf.float16, 4), ("uint8", tf.uint8, 8)):
+      publisher = ev.publish.Publisher(self.folder, _serving_fn, row_type=row_type)
+      session.run(self.train, {self.ids: [1, 2, -3]})
+      version = publisher.full(session)
+      session.run(self.train, {self.ids: [2, 7]})
+      prefix = publisher.delta(session)
+      expected = session.run(self.score, {self.ids: _KEYS})
+      full = publications.stored_prefix(self.folder, version)
+      for path, name in ((full, "users-values"), (prefix, "users-sparse_incr_values")):
+        reader = tf.train.load_checkpoint(path)
+        self.assertEqual(reader.get_variable_to_dtype_map()[name], stored)
+        self.assertEqual(reader.get_variable_to_shape_map()[name][1], width)
+      publication_checks.check_full(self.folder, self.current(), True)
+      publication_checks.check_delta(self.folder, self.current(), 1)
+      with tf.Session(graph=tf.Graph()) as served:
+        tf.saved_model.load(served, ["serve"], os.path.join(self.folder, str(version)))
+        served.run(["save/deltas/restore_tables", "save/deltas/restore_others"],
+                   {"save/deltas/prefix:0": prefix})
+        np.testing.assert_allclose(
+            served.run("mul:0", {"ids:0": _KEYS}), expected, rtol=2e-3)
+      table = checkpoint_tables.Checkpoint(full, deltas=[prefix]).table("users")
+      trained = session.run(values)
+      order = np.argsort(trained.keys)
+      keys = table.column(tensor_names.KEYS)
+      np.testing.assert_array_equal(np.sort(keys), trained.keys[order])
+      rows = table.column(tensor_names.VALUES)
+      self.assertEqual(rows.dtype, np.float32)
+      np.testing.assert_allclose(rows[np.argsort(keys)], trained.values[order], rtol=1e-3)
+      session.run(bad)
+      session.run(self.train, {self.ids: [5]})
+      for publish in (publisher.delta, publisher.full):
+        with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "key 5: expected a row"):
+          publish(session)
+      session.run(good)
+      session.run(self.erase, {self.keys: [5]})
+      publisher.full(session)
 
   def test_old_versions_are_removed(self):
     publisher = ev.publish.Publisher(self.folder, _serving_fn, keep=2)

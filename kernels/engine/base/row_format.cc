@@ -1,14 +1,15 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "addons/hierarchical_parameter_server/rows/row_format.h"
+#include "kernels/engine/base/row_format.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
-namespace hps {
+namespace ev {
 namespace {
 
 // Bytes of unpacked rows that one task writes.
@@ -16,16 +17,16 @@ constexpr int64_t kTaskBytes = 128 << 10;
 
 // The bits of the largest float16 that is at most x. REQUIRES: x is finite.
 uint16_t Float16Below(float x) {
-  uint16_t bits = ev::ToFloat16(x);
-  if (ev::FromFloat16(bits) <= x) return bits;
+  uint16_t bits = ToFloat16(x);
+  if (FromFloat16(bits) <= x) return bits;
   if (bits == 0) return 0x8001;  // the largest negative number
   return bits & 0x8000 ? bits + 1 : bits - 1;
 }
 
 // The bits of the smallest float16 that is at least x. REQUIRES: x >= 0.
 uint16_t Float16Above(float x) {
-  const uint16_t bits = ev::ToFloat16(x);
-  return ev::FromFloat16(bits) >= x ? bits : bits + 1;
+  const uint16_t bits = ToFloat16(x);
+  return FromFloat16(bits) >= x ? bits : bits + 1;
 }
 
 bool IsFinite16(uint16_t bits) { return (bits & 0x7C00) != 0x7C00; }
@@ -33,7 +34,7 @@ bool IsFinite16(uint16_t bits) { return (bits & 0x7C00) != 0x7C00; }
 bool PackFloat16(const float* row, int dim, uint16_t* stored) {
   bool is_finite = true;
   for (int j = 0; j < dim; ++j) {
-    stored[j] = ev::ToFloat16(row[j]);
+    stored[j] = ToFloat16(row[j]);
     is_finite &= IsFinite16(stored[j]);
   }
   return is_finite;
@@ -51,10 +52,10 @@ bool PackUint8(const float* row, int dim, uint8_t* stored, uint16_t* end) {
   end[1] = Float16Below(least);
   if (!IsFinite16(end[1])) return false;
   // In double, whose quotient is not below the scale that reaches `most`.
-  const double offset = ev::FromFloat16(end[1]);
+  const double offset = FromFloat16(end[1]);
   end[0] = Float16Above(static_cast<float>((most - offset) / 255));
   if (!IsFinite16(end[0])) return false;
-  const double scale = ev::FromFloat16(end[0]);
+  const double scale = FromFloat16(end[0]);
   for (int j = 0; j < dim; ++j) {
     const double q = scale == 0 ? 0 : std::nearbyint((row[j] - offset) / scale);
     stored[j] = static_cast<uint8_t>(std::min(q, 255.0));
@@ -114,13 +115,13 @@ bool ParseFormatText(const std::string& text, RowFormat* format) {
          format->width() == width;
 }
 
-ev::Status PackRows(const RowFormat& format, ev::Span<const int64_t> keys,
-                    const float* rows, float* stored) {
+Status PackRows(const RowFormat& format, Span<const int64_t> keys,
+                const float* rows, float* stored) {
   const int64_t width = format.width();
   const size_t bytes = width * sizeof(float);
   if (!format.is_packed()) {
     std::memcpy(stored, rows, keys.size() * bytes);
-    return ev::Status::OK();
+    return Status::OK();
   }
   for (size_t i = 0; i < keys.size(); ++i) {
     const float* const row = rows + i * format.dim;
@@ -132,7 +133,7 @@ ev::Status PackRows(const RowFormat& format, ev::Span<const int64_t> keys,
             : PackUint8(row, format.dim, reinterpret_cast<uint8_t*>(to),
                         reinterpret_cast<uint16_t*>(to + bytes - 4));
     if (is_stored) continue;
-    return ev::InvalidArgument(
+    return InvalidArgument(
         "key " + std::to_string(keys[i]) +
         ": expected a row of finite numbers that the type " +
         RowTypeName(format.type) +
@@ -141,7 +142,7 @@ ev::Status PackRows(const RowFormat& format, ev::Span<const int64_t> keys,
         std::to_string(*std::max_element(row, row + format.dim)) +
         " or a number that is not finite");
   }
-  return ev::Status::OK();
+  return Status::OK();
 }
 
 void UnpackRow(const RowFormat& format, const float* stored, float* row) {
@@ -160,7 +161,7 @@ void UnpackRow(const RowFormat& format, const float* stored, float* row) {
 }
 
 void UnpackRows(const RowFormat& format, int64_t count, const float* stored,
-                float* rows, ev::Parallel* parallel) {
+                float* rows, Parallel* parallel) {
   const int64_t dim = format.dim, width = format.width();
   const int64_t at_once = std::max<int64_t>(1, kTaskBytes / (4 * dim));
   parallel->For((count + at_once - 1) / at_once, [&](int64_t task) {
@@ -171,4 +172,35 @@ void UnpackRows(const RowFormat& format, int64_t count, const float* stored,
   });
 }
 
-}  // namespace hps
+Status PackFileRows(const RowFormat& format, Span<const int64_t> keys,
+                    const float* rows, char* stored) {
+  std::vector<float> words(format.width());
+  const char* const row = reinterpret_cast<const char*>(words.data());
+  const int64_t bytes = FileRowBytes(format);
+  // Bytes after the zeros.
+  const int64_t end = format.type == RowType::kUint8 ? 4 : 0;
+  for (size_t i = 0; i < keys.size(); ++i, stored += bytes) {
+    EV_RETURN_IF_ERROR(PackRows(format, keys.subspan(i, 1),
+                                rows + i * format.dim, words.data()));
+    std::memcpy(stored, row, bytes - end);
+    std::memcpy(stored + bytes - end, row + words.size() * sizeof(float) - end,
+                end);
+  }
+  return Status::OK();
+}
+
+void UnpackFileRows(const RowFormat& format, int64_t count, const char* stored,
+                    float* rows) {
+  std::vector<float> words(format.width());
+  char* const row = reinterpret_cast<char*>(words.data());
+  const int64_t bytes = FileRowBytes(format);
+  const int64_t end = format.type == RowType::kUint8 ? 4 : 0;
+  for (int64_t i = 0; i < count; ++i, stored += bytes) {
+    std::memcpy(row, stored, bytes - end);
+    std::memcpy(row + words.size() * sizeof(float) - end, stored + bytes - end,
+                end);
+    UnpackRow(format, words.data(), rows + i * format.dim);
+  }
+}
+
+}  // namespace ev

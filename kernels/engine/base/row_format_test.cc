@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "addons/hierarchical_parameter_server/rows/row_format.h"
+#include "kernels/engine/base/row_format.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,22 +13,22 @@
 
 #include "gtest/gtest.h"
 
-namespace hps {
+namespace ev {
 namespace {
 
 constexpr RowType kPacked[] = {RowType::kFloat16, RowType::kUint8};
 
 // Packs and unpacks one row; key 7.
-ev::Status RoundTrip(const RowFormat& format, const std::vector<float>& row,
-                     std::vector<float>* out) {
+Status RoundTrip(const RowFormat& format, const std::vector<float>& row,
+                 std::vector<float>* out) {
   const int64_t key = 7;
   std::vector<float> stored(format.width(), -1.0f);
-  EV_RETURN_IF_ERROR(PackRows(format, ev::Span<const int64_t>(&key, 1),
-                              row.data(), stored.data()));
-  ev::Serial serial;
+  EV_RETURN_IF_ERROR(PackRows(format, Span<const int64_t>(&key, 1), row.data(),
+                              stored.data()));
+  Serial serial;
   out->assign(row.size(), -1.0f);
   UnpackRows(format, 1, stored.data(), out->data(), &serial);
-  return ev::Status::OK();
+  return Status::OK();
 }
 
 TEST(RowFormatTest, SizesAndTexts) {
@@ -56,7 +56,7 @@ TEST(RowFormatTest, BytesOfAUint8Row) {
   const int64_t key = 7;
   std::vector<uint8_t> stored(12, 99);
   ASSERT_TRUE(PackRows(RowFormat(5, RowType::kUint8),
-                       ev::Span<const int64_t>(&key, 1), row.data(),
+                       Span<const int64_t>(&key, 1), row.data(),
                        reinterpret_cast<float*>(stored.data()))
                   .ok());
   // 2 / 255 = 0x2004.04 as float16, so 0x2005 = 0.007847; 1 / 0.007847 = 127.4.
@@ -87,7 +87,7 @@ TEST(RowFormatTest, NumbersAreNearAndWithinTheRowsRange) {
         ASSERT_TRUE(
             RoundTrip(RowFormat(dim, RowType::kFloat16), row, &out).ok());
         for (int j = 0; j < dim; ++j) {
-          EXPECT_EQ(out[j], ev::FromFloat16(ev::ToFloat16(row[j])));
+          EXPECT_EQ(out[j], FromFloat16(ToFloat16(row[j])));
         }
       }
     }
@@ -124,8 +124,8 @@ TEST(RowFormatTest, NumbersThatCannotBeStoredAreRefusedByKey) {
     const RowFormat format(3, type);
     std::vector<float> out;
     for (const float bad : {inf, -inf, std::nanf(""), -70000.0f, 1e30f}) {
-      const ev::Status status = RoundTrip(format, {0.5f, bad, 0.25f}, &out);
-      EXPECT_EQ(status.code(), ev::StatusCode::kInvalidArgument) << bad;
+      const Status status = RoundTrip(format, {0.5f, bad, 0.25f}, &out);
+      EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << bad;
       EXPECT_NE(
           status.message().find("key 7: expected a row of finite numbers"),
           std::string::npos)
@@ -137,4 +137,4 @@ TEST(RowFormatTest, NumbersThatCannotBeStoredAreRefusedByKey) {
 }
 
 }  // namespace
-}  // namespace hps
+}  // namespace ev
