@@ -34,6 +34,7 @@ from embedding_variable.integration.install import install
 from embedding_variable.lookup.pooled import lookup_sparse
 from embedding_variable.ops.interaction_ops import dot_interaction
 from embedding_variable.optimizers.group_ftrl import GroupFtrlOptimizer
+from embedding_variable.optimizers.row_wise_adagrad import RowWiseAdagradOptimizer
 from embedding_variable.summaries import summaries
 from embedding_variable.variables.creation import get_embedding_variable
 from embedding_variable.variables.creation import get_embedding_variable as get

@@ -51,6 +51,7 @@ _OPTIMIZERS = {
     "AdagradDecayV2": (lambda: _TRAIN.AdagradDecayOptimizerV2(
         .1, _step(), accumulator_decay_step=2, accumulator_decay_rate=.5), False,
                        False),
+    "RowWiseAdagrad": (lambda: ev.RowWiseAdagradOptimizer(.1), False, False),
     # The generic path runs the stock code itself.
     "ProximalAdagrad": (lambda: _TRAIN.ProximalAdagradOptimizer(
         .1, l1_regularization_strength=.01), True, False),
@@ -241,6 +242,63 @@ class OptimizersTest(parameterized.TestCase):
         session.run(train)
         np.testing.assert_allclose(
             session.run(pairs.read_all(variable, 3)), expected, rtol=1e-5, atol=1e-7)
+
+  def test_row_wise_adagrad(self):
+    values = np.array([[1, -2, 3], [.1, .2, .3]], np.float32)
+    gradient = np.array([[1, 2, -2], [.2, .1, .4]], np.float32)
+    accumulator = .25 + (gradient ** 2).mean(axis=1, keepdims=True)
+    expected = values - .5 / (np.sqrt(accumulator) + .1) * gradient
+
+    class Own(ev.RowWiseAdagradOptimizer):
+      """Runs its own code, on the generic path."""
+
+      def _resource_apply_sparse(self, grad, var, indices):
+        return super(Own, self)._resource_apply_sparse(grad, var, indices)
+
+    for cls in (ev.RowWiseAdagradOptimizer, Own):
+      for kind in ("table", "resource", "ref"):
+        with tf.Graph().as_default(), pairs.session() as session:
+          variable = pairs.make(kind, "v", values)
+          optimizer = cls(.5, initial_accumulator_value=.25, epsilon=.1)
+          train = optimizer.minimize(
+              tf.reduce_sum(tf.nn.embedding_lookup(variable, [0, 1]) * gradient))
+          slot = optimizer.get_slot(variable, "accumulator")
+          session.run(tf.global_variables_initializer())
+          session.run(train)
+          np.testing.assert_allclose(
+              session.run(pairs.read_all(variable, 2)), expected, rtol=1e-6)
+          if kind == "table":
+            self.assertEqual(slot.shape.as_list(), [1])
+            slot = slot.sparse_read([0, 1])
+          np.testing.assert_allclose(session.run(slot), accumulator, rtol=1e-6)
+
+  def test_row_wise_adagrad_is_restored(self):
+    with tf.Graph().as_default():
+      variable = tf.get_embedding_variable("v", embedding_dim=4)
+      train = ev.RowWiseAdagradOptimizer(.5).minimize(
+          tf.reduce_sum(tf.nn.embedding_lookup(variable, [7, -3, 7]) ** 2))
+      rows = tf.nn.embedding_lookup(variable, [7, -3])
+      saver = tf.train.Saver()
+      path = self.create_tempdir().full_path + "/model"
+      with pairs.session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        saver.save(session, path)
+        session.run(train)
+        expected = session.run(rows)
+      reader = tf.train.load_checkpoint(path)
+      self.assertEqual(reader.get_tensor("v/RowWiseAdagrad@row-values").shape, (2, 1))
+      with pairs.session() as session:
+        saver.restore(session, path)
+        session.run(train)
+        np.testing.assert_array_equal(session.run(rows), expected)
+
+  def test_row_wise_adagrad_checks_its_numbers(self):
+    with self.assertRaisesRegex(ValueError, "epsilon: expected at least 0, got -1"):
+      ev.RowWiseAdagradOptimizer(.1, epsilon=-1)
+    with self.assertRaisesRegex(ValueError, "initial_accumulator_value: expected"):
+      ev.RowWiseAdagradOptimizer(.1, initial_accumulator_value=float("nan"))
+    ev.RowWiseAdagradOptimizer(.1)
 
   @parameterized.parameters(True, False)
   def test_adam_async_of_parts(self, use_resource):

@@ -27,6 +27,7 @@ _V1 = {
     # DeepRec's.
     "adamw": lambda: tf.compat.v1.train.AdamWOptimizer(weight_decay=.01, learning_rate=.1),
     "group ftrl": lambda: embedding_variable.GroupFtrlOptimizer(.1),
+    "row-wise adagrad": lambda: embedding_variable.RowWiseAdagradOptimizer(.1),
 }
 
 

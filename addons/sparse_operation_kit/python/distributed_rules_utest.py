@@ -10,6 +10,7 @@ from absl.testing import parameterized
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
+import embedding_variable
 from sparse_operation_kit import experiment as sok
 
 import distributed_model as model
@@ -29,6 +30,7 @@ _OPTIMIZERS = {
     "adagrad": lambda: _train.AdagradOptimizer(.1),
     "adagrad_decay": lambda: _train.AdagradDecayOptimizer(
         .1, _step(), accumulator_decay_step=2, accumulator_decay_rate=.5),
+    "row_wise_adagrad": lambda: embedding_variable.RowWiseAdagradOptimizer(.1),
     "adam": lambda: _train.AdamOptimizer(.01),
     "adam_async": lambda: _train.AdamAsyncOptimizer(.01),
     "adam_w": lambda: _train.AdamWOptimizer(.01, .01),

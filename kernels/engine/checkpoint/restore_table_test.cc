@@ -121,6 +121,40 @@ TEST_F(RestoreTableTest, RowsOfFewerBytesAreUnpacked) {
   }
 }
 
+TEST_F(RestoreTableTest, ASlotMayHaveOneNumberPerRow) {
+  Store("user", {1, 2, 3});
+  const std::vector<SlotSpec> slots = {{"a@row", 0.5f}, {"m", 0.5f}};
+  const std::vector<std::string> names = {"a@row", "m"};
+  checkpoint_.Put<float>("user/a@row-values", {3, 1}, {7, 8, 9});
+  for (const bool custom_dim : {false, true}) {
+    RestoreOptions options;
+    options.custom_dim = custom_dim;
+    ASSERT_OK(RestoreTable(&checkpoint_, "user", slots, options, &table_));
+    TableSnapshot found;
+    ASSERT_OK(table_.Export(names, &found));
+    EXPECT_EQ(found.slots[0], Floats({7, 8, 9}));
+    EXPECT_EQ(found.slots[1], Floats({-1, 2, -2, 2, -3, 2}));
+  }
+  // With keys of its own, and only those of one part.
+  checkpoint_.Put<int64_t>("user/a@row-keys", {3}, {3, 8, 1});
+  RestoreOptions options;
+  options.keys.num_parts = 3;
+  options.keys.part = 1;
+  ASSERT_OK(RestoreTable(&checkpoint_, "user", slots, options, &table_));
+  TableSnapshot found;
+  ASSERT_OK(table_.Export(names, &found));
+  EXPECT_EQ(found.keys, Ints({1}));
+  EXPECT_EQ(found.slots[0], Floats({9}));
+  // Adagrad's accumulator is not one number per row.
+  checkpoint_.Put<float>("user/a@row-values", {3, 2}, {7, 7, 8, 8, 9, 9});
+  const Status status = RestoreTable(&checkpoint_, "user", slots, {}, &table_);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("expected float [3,1]"), std::string::npos)
+      << status.message();
+  checkpoint_.Put<float>("user/a@row-values", {3, 1}, {7, 8, 9});
+  ASSERT_OK(RestoreTable(&checkpoint_, "user", slots, {}, &table_));
+}
+
 TEST_F(RestoreTableTest, DeepRecsOwnTensorsAreEnough) {
   Store("user", {1, 2});
   for (const char* name :

@@ -150,13 +150,19 @@ class TableSaver {
     }
     EV_RETURN_IF_ERROR(BeginKeys(names::kKeys, n));
     for (size_t c = 0; c <= options_.slots.size(); ++c) {
-      const RowType row_type = c == 0 ? format_.type : RowType::kFloat32;
-      const std::string name =
-          c == 0 ? options_.name
-                 : names::SlotOf(options_.name, options_.slots[c - 1].name);
-      EV_RETURN_IF_ERROR(checkpoint_->Begin(
-          RowStream(c), name + names::kValues, ElementTypeOf(row_type),
-          {n, row_type == RowType::kUint8 ? FileRowBytes(format_) : dim_}));
+      std::string name = options_.name;
+      RowType row_type = format_.type;
+      int64_t width =
+          row_type == RowType::kUint8 ? FileRowBytes(format_) : dim_;
+      if (c > 0) {
+        const SlotSpec& slot = options_.slots[c - 1];
+        name = names::SlotOf(name, slot.name);
+        row_type = RowType::kFloat32;
+        width = slot.WidthIn(dim_);
+      }
+      EV_RETURN_IF_ERROR(checkpoint_->Begin(RowStream(c), name + names::kValues,
+                                            ElementTypeOf(row_type),
+                                            {n, width}));
     }
     return reader_->Rows(
         [this](const RowPiece& piece) { return AppendRows(piece); });

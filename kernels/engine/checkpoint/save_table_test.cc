@@ -127,6 +127,20 @@ TEST(SaveTableTest, WritesTheTensorsOfTheFormat) {
   EXPECT_EQ(checkpoint.tensors().size(), 9u + 1 + 9);
 }
 
+TEST(SaveTableTest, ASlotWithOneNumberPerRowHasOneColumn) {
+  EmbeddingTable table(Options());
+  Fill(&table);
+  const std::vector<SlotSpec> slots = {{"a@row", 0.1f}, {"m", 0.5f}};
+  ASSERT_OK(table.EnsureSlots(slots, nullptr));
+  ASSERT_OK(table.ImportSlot(Ints{1, -1}, slots[0], Floats{3, 4}.data()));
+  MemoryCheckpoint checkpoint;
+  ASSERT_OK(SaveTable(Saved(slots), &table, &checkpoint));
+  EXPECT_EQ(checkpoint.Describe("user/a@row-values"), "float [3,1]");
+  EXPECT_EQ(checkpoint.Get<float>("user/a@row-values"), Floats({3, 0.1f, 4}));
+  EXPECT_EQ(checkpoint.Get<int64_t>("user/a@row-keys"), Ints({1, 1001, -1}));
+  EXPECT_EQ(checkpoint.Get<float>("user/m-values"), Floats(6, 0.5f));
+}
+
 TEST(SaveTableTest, RowsAreWrittenSideBySide) {
   EmbeddingTable table(Options());
   Fill(&table);

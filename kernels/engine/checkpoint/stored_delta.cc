@@ -48,18 +48,18 @@ Status ReadNumbers(TensorReader* checkpoint, const std::string& tensor,
                       /*may_be_empty=*/true, numbers);
 }
 
-// Reads float [n, dim].
+// Reads float [n, width].
 Status ReadRows(TensorReader* checkpoint, const std::string& tensor, int64_t n,
-                int64_t dim, std::vector<float>* values) {
+                int64_t width, int64_t dim, std::vector<float>* values) {
   std::unique_ptr<StoredTensor> stream;
   EV_RETURN_IF_ERROR(OpenRowTensor(checkpoint, tensor, &stream));
   const std::vector<int64_t>& shape = stream->shape();
   if (stream->type() != ElementType::kFloat || shape.size() != 2 ||
-      shape[0] != n || shape[1] != dim) {
-    const std::string wanted = std::to_string(dim);
+      shape[0] != n || shape[1] != width) {
     return Misfit(*checkpoint, tensor,
-                  "float [" + std::to_string(n) + "," + wanted +
-                      "] (the variable's embedding_dim is " + wanted + ")",
+                  "float [" + std::to_string(n) + "," + std::to_string(width) +
+                      "] (the variable's embedding_dim is " +
+                      std::to_string(dim) + ")",
                   *stream);
   }
   return ReadInto(stream.get(), stream->num_elements(), values);
@@ -92,7 +92,7 @@ Status StoredDelta::Read(TensorReader* checkpoint, const std::string& name,
       ReadKeyVector(checkpoint, name + names::kDeltaKeys, &keys_));
   const int64_t n = keys_.size();
   EV_RETURN_IF_ERROR(
-      ReadRows(checkpoint, name + names::kDeltaValues, n, dim, &values_));
+      ReadRows(checkpoint, name + names::kDeltaValues, n, dim, dim, &values_));
   bool found;
   // DeepRec's checkpoints have only keys and values.
   for (int i = 0; i < kNumRowNumbers; ++i) {
@@ -110,8 +110,8 @@ Status StoredDelta::Read(TensorReader* checkpoint, const std::string& name,
     if (!found) continue;
     slots_.push_back(slot);
     slot_values_.emplace_back();
-    EV_RETURN_IF_ERROR(
-        ReadRows(checkpoint, tensor, n, dim, &slot_values_.back()));
+    EV_RETURN_IF_ERROR(ReadRows(checkpoint, tensor, n, slot.WidthIn(dim), dim,
+                                &slot_values_.back()));
   }
   return Status::OK();
 }
@@ -143,7 +143,9 @@ void StoredDelta::Keep(const std::function<bool(int64_t)>& wants) {
   const std::vector<int64_t> kept = Places(keys_, wants);
   const int64_t dim = keys_.empty() ? 0 : values_.size() / keys_.size();
   ShrinkTo(kept, dim, &values_);
-  for (std::vector<float>& values : slot_values_) ShrinkTo(kept, dim, &values);
+  for (size_t s = 0; s < slots_.size(); ++s) {
+    ShrinkTo(kept, slots_[s].WidthIn(dim), &slot_values_[s]);
+  }
   for (std::vector<int64_t>& column : numbers_) ShrinkTo(kept, 1, &column);
   ShrinkTo(kept, 1, &keys_);
   const std::vector<int64_t> counted = Places(filtered_keys_, wants);

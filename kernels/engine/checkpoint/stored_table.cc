@@ -42,33 +42,37 @@ struct StoredTable::Piece {
   PerRowNumber<std::vector<int64_t>> numbers;
   std::vector<std::vector<float>> slots;  // slots with in_step only
 
-  void Keep(const std::vector<int64_t>& kept, int64_t dim) {
+  void Keep(const std::vector<int64_t>& kept, int64_t dim,
+            const std::vector<Slot*>& in_step) {
     KeepRows(kept, 1, &keys);
     KeepRows(kept, dim, &values);
     for (std::vector<int64_t>& column : numbers) {
       if (!column.empty()) KeepRows(kept, 1, &column);
     }
-    for (std::vector<float>& rows : slots) KeepRows(kept, dim, &rows);
+    for (size_t s = 0; s < slots.size(); ++s) {
+      KeepRows(kept, in_step[s]->width, &slots[s]);
+    }
   }
 };
 
 Status StoredTable::OpenRows(const std::string& tensor, int64_t num_rows,
-                             Stream* stream, int64_t* dim) const {
+                             int64_t width, Stream* stream,
+                             int64_t* stored_width) const {
   EV_RETURN_IF_ERROR(OpenRowTensor(checkpoint_, tensor, stream));
   const std::vector<int64_t>& shape = (*stream)->shape();
   if ((*stream)->type() == ElementType::kFloat && shape.size() == 2 &&
       shape[0] == num_rows && shape[1] > 0 &&
-      (shape[1] == dim_ || options_.custom_dim)) {
-    *dim = shape[1];
+      (shape[1] == width || (options_.custom_dim && width == dim_))) {
+    *stored_width = shape[1];
     return Status::OK();
   }
-  const std::string wanted = std::to_string(dim_);
-  return Misfit(*checkpoint_, tensor,
-                "float [" + std::to_string(num_rows) + "," + wanted +
-                    "] (the variable's embedding_dim is " + wanted +
-                    "; TF_EV_RESTORE_CUSTOM_DIM=1 takes rows of another "
-                    "length)",
-                **stream);
+  return Misfit(
+      *checkpoint_, tensor,
+      "float [" + std::to_string(num_rows) + "," + std::to_string(width) +
+          "] (the variable's embedding_dim is " + std::to_string(dim_) +
+          "; TF_EV_RESTORE_CUSTOM_DIM=1 takes rows of another "
+          "length)",
+      **stream);
 }
 
 // Sets *same: whether these keys equal those of the value, in the same order.
@@ -108,8 +112,9 @@ Status StoredTable::OpenSlot(const SlotSpec& spec) {
     EV_RETURN_IF_ERROR(OpenKeys(checkpoint_, its_keys, &keys));
     slot.num_rows = keys->shape()[0];
   }
+  slot.width = spec.WidthIn(dim_);
   EV_RETURN_IF_ERROR(OpenRows(slot.name + names::kValues, slot.num_rows,
-                              &slot.values, &slot.dim));
+                              slot.width, &slot.values, &slot.stored_width));
   slots_.push_back(std::move(slot));
   return Status::OK();
 }
@@ -124,7 +129,7 @@ Status StoredTable::Open(TensorReader* checkpoint, const std::string& name,
   EV_RETURN_IF_ERROR(OpenKeys(checkpoint, name + names::kKeys, &keys_));
   num_keys_ = keys_->shape()[0];
   EV_RETURN_IF_ERROR(
-      OpenRows(name + names::kValues, num_keys_, &values_, &stored_dim_));
+      OpenRows(name + names::kValues, num_keys_, dim_, &values_, &stored_dim_));
   for (int i = 0; i < kNumRowNumbers; ++i) {
     EV_RETURN_IF_ERROR(OpenNumbers(checkpoint, name + names::Of(i).rows,
                                    num_keys_, &numbers_[i]));
@@ -161,7 +166,8 @@ Status StoredTable::ReadPiece(int64_t n, const std::vector<Slot*>& in_step,
   }
   if (options_.reset_version) piece->numbers[kVersion].assign(n, 0);
   for (size_t s = 0; s < in_step.size(); ++s) {
-    EV_RETURN_IF_ERROR(ReadInto(in_step[s]->values.get(), n * in_step[s]->dim,
+    EV_RETURN_IF_ERROR(ReadInto(in_step[s]->values.get(),
+                                n * in_step[s]->stored_width,
                                 &piece->slots[s]));
   }
   return Status::OK();
@@ -199,7 +205,7 @@ Status StoredTable::Import(EmbeddingTable* table) {
         &piece.values);
     for (size_t s = 0; s < slots.size(); ++s) {
       ChangeDim(
-          n, in_step[s]->dim, dim_,
+          n, in_step[s]->stored_width, in_step[s]->width,
           [&](int64_t, int64_t) { return slots[s].initial_value; },
           &piece.slots[s]);
     }
@@ -207,7 +213,7 @@ Status StoredTable::Import(EmbeddingTable* table) {
     for (int64_t i = 0; i < n; ++i) {
       if (options_.keys.Takes(piece.keys[i])) kept.push_back(i);
     }
-    piece.Keep(kept, dim_);
+    piece.Keep(kept, dim_, in_step);
     for (size_t s = 0; s < slots.size(); ++s) {
       slot_values[s] = piece.slots[s].data();
     }
@@ -225,16 +231,18 @@ Status StoredTable::Import(EmbeddingTable* table) {
 Status StoredTable::ImportSlot(Slot* slot, EmbeddingTable* table) const {
   Stream stream;
   EV_RETURN_IF_ERROR(OpenKeys(checkpoint_, slot->name + names::kKeys, &stream));
-  const int64_t row_bytes = std::max(dim_, slot->dim) * sizeof(float);
+  const int64_t row_bytes =
+      std::max(slot->width, slot->stored_width) * sizeof(float);
   const int64_t piece = std::max<int64_t>(1, kPieceBytes / row_bytes);
   std::vector<int64_t> keys;
   std::vector<float> values;
   for (int64_t first = 0; first < slot->num_rows; first += piece) {
     const int64_t n = std::min(piece, slot->num_rows - first);
     EV_RETURN_IF_ERROR(ReadKeys(stream.get(), n, &keys));
-    EV_RETURN_IF_ERROR(ReadInto(slot->values.get(), n * slot->dim, &values));
+    EV_RETURN_IF_ERROR(
+        ReadInto(slot->values.get(), n * slot->stored_width, &values));
     ChangeDim(
-        n, slot->dim, dim_,
+        n, slot->stored_width, slot->width,
         [&](int64_t, int64_t) { return slot->spec.initial_value; }, &values);
     EV_RETURN_IF_ERROR(table->ImportSlot(keys, slot->spec, values.data()));
   }

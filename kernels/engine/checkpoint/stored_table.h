@@ -54,12 +54,15 @@ class StoredTable {
     std::string name;  // prefix of its tensor names
     bool in_step;      // same keys as the value, in the same order
     Stream values;
-    int64_t num_rows, dim;
+    // width: in the table.
+    int64_t num_rows, width, stored_width;
   };
   struct Piece;
 
-  Status OpenRows(const std::string& tensor, int64_t num_rows, Stream* stream,
-                  int64_t* dim) const;
+  // Opens float [num_rows, width]; *stored_width is another one only with
+  // custom_dim.
+  Status OpenRows(const std::string& tensor, int64_t num_rows, int64_t width,
+                  Stream* stream, int64_t* stored_width) const;
   Status OpenSlot(const SlotSpec& spec);
   Status SameKeys(const std::string& tensor, bool* same) const;
   Status HasWantedKeys(bool* any) const;

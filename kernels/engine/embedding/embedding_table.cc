@@ -218,11 +218,11 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
       }
       found.push_back(column);
     }
-    std::vector<float> initial_values;
+    std::vector<SlotShape> shapes;
     for (const SlotSpec& slot : after) {
-      initial_values.push_back(slot.initial_value);
+      shapes.push_back({slot.initial_value, slot.WidthIn(impl_->dim())});
     }
-    EV_RETURN_IF_ERROR(impl_->WithName(impl_->home->Relayout(initial_values)));
+    EV_RETURN_IF_ERROR(impl_->WithName(impl_->home->Relayout(shapes)));
     impl_->slots = std::move(after);
     if (columns != nullptr) *columns = std::move(found);
     return Status::OK();

@@ -55,6 +55,7 @@
 
 #include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/slot_name.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/policy/admission.h"
@@ -95,11 +96,14 @@ struct TableOptions : RowStorageOptions {
   TableOptions Completed() const;
 };
 
-// One optimizer slot of the rows: its name ("Adagrad", "Adam_1") and the
-// constant that a new row starts with.
+// One optimizer slot of the rows: its name ("Adagrad", "Adam_1"), which
+// determines its width, and the constant that a new row starts with.
 struct SlotSpec {
   std::string name;
   float initial_value;
+
+  bool is_per_row() const { return IsPerRowSlot(name); }
+  int64_t WidthIn(int64_t dim) const { return SlotWidth(name, dim); }
 };
 
 // A tensor of the table as a whole (table_tensors.h).
@@ -113,7 +117,7 @@ struct TableTensor {
 struct TableSnapshot {
   std::vector<int64_t> keys;              // [N]
   std::vector<float> values;              // [N, dim]
-  std::vector<std::vector<float>> slots;  // one [N, dim] per requested slot
+  std::vector<std::vector<float>> slots;  // one [N, width] per requested slot
   std::vector<int64_t>
       versions;  // [N], or [0] when not recorded; -1: never updated
   std::vector<int64_t> frequencies;       // [N], or [0] when not recorded
@@ -209,8 +213,8 @@ class EmbeddingTable {
                  int64_t* versions) const;
 
   // Reads value and slots of keys; absent keys read as a new row would. Adds
-  // slots that the table lacks. values [M, dim], slot_values: one [M, dim] per
-  // slot.
+  // slots that the table lacks. values [M, dim], slot_values: one [M, width]
+  // per slot.
   Status ReadRows(Span<const int64_t> keys, Span<const SlotSpec> slots,
                   float* values, Span<float* const> slot_values,
                   Parallel* parallel);
@@ -284,7 +288,7 @@ class EmbeddingTable {
                 const ImportedNumbers& numbers, int part, int num_parts);
   // Overwrites one slot of the keys that have a row, and skips the others. If a
   // key occurs twice, the last one counts. Adds the slot if it is missing.
-  // values: [N, dim].
+  // values: [N, width].
   Status ImportSlot(Span<const int64_t> keys, const SlotSpec& slot,
                     const float* values);
   // Imports the counts of another table's filter. Keys that have a row are

@@ -17,12 +17,23 @@ constexpr size_t kAllocatedBytes = 256 << 10;
 constexpr size_t kKeptAtOnce = 1024;
 constexpr size_t kMetaFloats = sizeof(RowMeta) / sizeof(float);
 
+// Returns where each column begins if they are adjacent, then where they end.
+std::vector<size_t> BeginsOf(const EmbeddingTable::Impl& table,
+                             const std::vector<int>& columns) {
+  std::vector<size_t> begins{0};
+  for (const int column : columns) {
+    begins.push_back(begins.back() + table.WidthOf(column));
+  }
+  return begins;
+}
+
 }  // namespace
 
 FrozenRows::FrozenRows(const EmbeddingTable::Impl& table,
                        const std::vector<int>& columns, int64_t kept_bytes)
     : table_(table),
       columns_(columns),
+      begins_(BeginsOf(table, columns)),
       copy_floats_(row_floats() + kMetaFloats),
       copies_at_once_(std::max<size_t>(
           1, kAllocatedBytes / (copy_floats_ * sizeof(float)))),
@@ -98,18 +109,18 @@ RowMeta FrozenRows::MetaOf(RowHandle handle) const {
 }
 
 Status FrozenRows::CopyColumns(Span<const RowHandle> handles) {
-  const size_t floats = handles.size() * table_.dim();
-  staged_.resize(columns_.size() * floats);
+  const size_t n = handles.size();
+  staged_.resize(n * row_floats());
   std::vector<float*> out;
   for (size_t c = 0; c < columns_.size(); ++c) {
-    out.push_back(staged_.data() + c * floats);
+    out.push_back(staged_.data() + n * begins_[c]);
   }
   return table_.CopyColumns(handles, columns_, out);
 }
 
 Status FrozenRows::Keep(Span<const RowHandle> handles) {
   EV_RETURN_IF_ERROR(CopyColumns(handles));
-  const size_t n = handles.size(), dim = table_.dim();
+  const size_t n = handles.size();
   for (size_t i = 0; i < n; ++i) {
     if (free_.empty()) {
       const uint32_t first =
@@ -126,7 +137,8 @@ Status FrozenRows::Keep(Span<const RowHandle> handles) {
     free_.pop_back();
     float* const copy = Copy(place);
     for (size_t c = 0; c < columns_.size(); ++c) {
-      std::copy_n(staged_.data() + (c * n + i) * dim, dim, copy + c * dim);
+      std::copy_n(staged_.data() + n * begins_[c] + i * WidthOf(c), WidthOf(c),
+                  copy + begins_[c]);
     }
     const RowMeta meta = MetaOf(handles[i]);
     std::memcpy(copy + row_floats(), &meta, sizeof(meta));
@@ -137,7 +149,6 @@ Status FrozenRows::Keep(Span<const RowHandle> handles) {
 
 Status FrozenRows::ReadLocked(Span<const RowHandle> handles,
                               Span<float* const> out, RowMeta* metas) {
-  const size_t dim = table_.dim();
   fresh_.clear();
   fresh_places_.clear();
   for (size_t i = 0; i < handles.size(); ++i) {
@@ -150,7 +161,7 @@ Status FrozenRows::ReadLocked(Span<const RowHandle> handles,
     }
     const float* const copy = Copy(kept->second);
     for (size_t c = 0; c < columns_.size(); ++c) {
-      std::copy_n(copy + c * dim, dim, out[c] + i * dim);
+      std::copy_n(copy + begins_[c], WidthOf(c), out[c] + i * WidthOf(c));
     }
     std::memcpy(&metas[i], copy + row_floats(), sizeof(RowMeta));
     free_.push_back(kept->second);
@@ -162,9 +173,10 @@ Status FrozenRows::ReadLocked(Span<const RowHandle> handles,
     EV_RETURN_IF_ERROR(CopyColumns(fresh_));
     const size_t n = fresh_.size();
     for (size_t c = 0; c < columns_.size(); ++c) {
+      const size_t width = WidthOf(c);
       for (size_t k = 0; k < n; ++k) {
-        std::copy_n(staged_.data() + (c * n + k) * dim, dim,
-                    out[c] + fresh_places_[k] * dim);
+        std::copy_n(staged_.data() + n * begins_[c] + k * width, width,
+                    out[c] + fresh_places_[k] * width);
       }
     }
   }

@@ -52,9 +52,9 @@ class FrozenRows {
 
   // --- Called by the reader, one thread at a time ---
 
-  // Reads rows, each row at most once. out[c] gets [N, dim] of the c-th column,
-  // metas[i] the metadata of row i, zeros if the table has none. After an
-  // error, of this call or of an update's copy, every call returns it.
+  // Reads rows, each row at most once. out[c] gets [N, width] of the c-th
+  // column, metas[i] the metadata of row i, zeros if the table has none. After
+  // an error, of this call or of an update's copy, every call returns it.
   Status Read(Span<const RowHandle> handles, Span<float* const> out,
               RowMeta* metas);
   // Ends reading. Waiting updates go on, and no more copies are made.
@@ -70,7 +70,8 @@ class FrozenRows {
   // The row has been read or copied, so an update may change it.
   static constexpr HandleMarks::Mark kSafe = HandleMarks::kSecond;
 
-  size_t row_floats() const { return columns_.size() * table_.dim(); }
+  size_t row_floats() const { return begins_.back(); }
+  size_t WidthOf(size_t c) const { return begins_[c + 1] - begins_[c]; }
   float* Copy(uint32_t place) const {
     return copies_[place / copies_at_once_].get() +
            place % copies_at_once_ * copy_floats_;
@@ -85,6 +86,8 @@ class FrozenRows {
 
   const EmbeddingTable::Impl& table_;
   const std::vector<int> columns_;
+  // Begins of the columns in a copy, then the end of the last one.
+  const std::vector<size_t> begins_;
   const size_t copy_floats_;     // a copy: its columns, then its meta
   const size_t copies_at_once_;  // allocated together
   const size_t most_copies_;
@@ -98,7 +101,7 @@ class FrozenRows {
   std::vector<std::unique_ptr<float[]>> copies_;
   std::vector<uint32_t> free_;  // places in copies_
   std::unordered_map<RowHandle, uint32_t> kept_;
-  std::vector<float> staged_;  // [columns, rows, dim]
+  std::vector<float> staged_;  // column after column, [rows, width]
   std::vector<RowHandle> fresh_;
   std::vector<size_t> fresh_places_;
 };

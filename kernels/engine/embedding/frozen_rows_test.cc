@@ -39,7 +39,7 @@ class BrokenRows : public RowHome {
                const float*) override {
     return Status::OK();
   }
-  Status Relayout(Span<const float>) override { return Status::OK(); }
+  Status Relayout(Span<const SlotShape>) override { return Status::OK(); }
   void Forget(Span<const RowHandle>) override {}
   void Clear() override {}
   int64_t bytes() const override { return 0; }

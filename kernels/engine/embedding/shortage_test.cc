@@ -72,9 +72,9 @@ class FailingHome : public RowHome {
     return home_->Reserve(rows);
   }
   void Unreserve(int64_t rows) override { home_->Unreserve(rows); }
-  Status Relayout(Span<const float> initial_values) override {
+  Status Relayout(Span<const SlotShape> slots) override {
     EV_RETURN_IF_ERROR(Next());
-    return home_->Relayout(initial_values);
+    return home_->Relayout(slots);
   }
   void Forget(Span<const RowHandle> handles) override {
     home_->Forget(handles);

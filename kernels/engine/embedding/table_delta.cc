@@ -57,7 +57,7 @@ Status CopyRows(EmbeddingTable::Impl* table, const std::vector<Entry>& entries,
   const size_t n = entries.size();
   const int64_t dim = table->dim();
   out->values.resize(n * dim);
-  out->slots.assign(columns.size(), std::vector<float>(n * dim));
+  out->slots.clear();
   std::vector<RowHandle> handles;
   handles.reserve(n);
   for (const Entry& entry : entries) handles.push_back(entry.handle);
@@ -65,6 +65,7 @@ Status CopyRows(EmbeddingTable::Impl* table, const std::vector<Entry>& entries,
   std::vector<float*> to(1, out->values.data());
   for (size_t s = 0; s < columns.size(); ++s) {
     read.push_back(1 + columns[s]);
+    out->slots.emplace_back(n * table->WidthOf(read.back()));
     to.push_back(out->slots[s].data());
   }
   return table->CopyColumns(handles, read, to);

@@ -169,6 +169,25 @@ TEST(TableDeltaTest, OnlyWhatChangedIsExported) {
   EXPECT_TRUE(table.Since(delta.cut).changed.keys.empty());
 }
 
+TEST(TableDeltaTest, SlotsWithOneNumberPerRow) {
+  Table table(Options());
+  const std::vector<SlotSpec> slots = {{"a@row", 0.5f}};
+  if (!table->EnsureSlots(slots, nullptr).ok()) {
+    GTEST_SKIP() << "the storage does not support them";
+  }
+  const std::vector<float> values = {1, 2, 3, 4}, numbers = {7, 8};
+  const std::vector<const float*> slot_values = {numbers.data()};
+  const int64_t cut = table.Cut();
+  ASSERT_OK(table->WriteRows(Keys{5, 6}, slots, values.data(), slot_values,
+                             nullptr, 1, nullptr));
+  TableDelta delta;
+  ASSERT_OK(
+      table->ExportChanges(cut, std::vector<std::string>{"a@row"}, &delta));
+  EXPECT_EQ(delta.changed.keys, (Keys{5, 6}));
+  EXPECT_EQ(delta.changed.values, values);
+  EXPECT_EQ(delta.changed.slots[0], numbers);
+}
+
 TEST(TableDeltaTest, ExportingTwiceGivesTheSame) {
   Table table(Options());
   table.Train({1, 2}, 0);

@@ -82,7 +82,8 @@ int64_t EmbeddingTable::Impl::MaxRows() const {
   if (capacity.max_rows > 0) most = capacity.max_rows;
   if (capacity.max_bytes > 0 && rows != nullptr) {
     // The same number for every kind of home.
-    const int64_t floats = SlotOffset(static_cast<int>(slots.size()));
+    int64_t floats = dim();
+    for (const SlotSpec& slot : slots) floats += slot.WidthIn(dim());
     const int64_t each =
         static_cast<int64_t>(RowStride(floats)) + kBytesBesideRow;
     most = std::min(most, std::max<int64_t>(1, capacity.max_bytes / each));

@@ -73,8 +73,10 @@ class EmbeddingTable::Impl : public RowSource {
   Span<const float> default_rows() const {
     return Span<const float>(defaults.data(), num_defaults * dim());
   }
-  // Offset in floats of a slot's column in a row.
-  int64_t SlotOffset(int column) const { return (1 + column) * dim(); }
+  // Floats of a column: 0 for the value, 1 + c for slot column c.
+  int64_t WidthOf(int column) const {
+    return column == 0 ? dim() : slots[column - 1].WidthIn(dim());
+  }
   // Returns the slot's column, or -1 if there is no such slot.
   int FindSlot(const std::string& name) const;
   // Finds the columns of all slots. Returns false if one is missing.
@@ -96,7 +98,7 @@ class EmbeddingTable::Impl : public RowSource {
   Status ReadValues(Span<const int64_t> keys, const RowHandle* handles,
                     float* out) const;
   // Copies columns of rows: out[c][i, :] = columns[c] of the row at handles[i],
-  // [N, dim] (0: the value, 1 + c: slot column c). REQUIRES: all handles have
+  // [N, width] (0: the value, 1 + c: slot column c). REQUIRES: all handles have
   // rows, and no call updates them.
   Status CopyColumns(Span<const RowHandle> handles, Span<const int> columns,
                      Span<float* const> out) const;

@@ -45,6 +45,7 @@ std::vector<int64_t> Untouched(const EmbeddingTable::Impl& table,
   const int64_t dim = table.dim();
   std::vector<int> columns(1 + table.slots.size());
   std::iota(columns.begin(), columns.end(), 0);
+  // Slots may be narrower than the value.
   std::vector<float> floats(columns.size() * n * dim);
   std::vector<float*> out;
   for (size_t c = 0; c < columns.size(); ++c) {
@@ -56,8 +57,9 @@ std::vector<int64_t> Untouched(const EmbeddingTable::Impl& table,
     bool is_new = std::memcmp(out[0] + i * dim, table.DefaultRow(found[i]),
                               dim * sizeof(float)) == 0;
     for (size_t s = 0; is_new && s < table.slots.size(); ++s) {
-      is_new =
-          IsFilledWith(out[1 + s] + i * dim, dim, table.slots[s].initial_value);
+      const int64_t width = table.slots[s].WidthIn(dim);
+      is_new = IsFilledWith(out[1 + s] + i * width, width,
+                            table.slots[s].initial_value);
     }
     if (is_new) untouched.push_back(found[i]);
   }

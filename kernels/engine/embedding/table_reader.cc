@@ -143,10 +143,15 @@ Status TableReader::Rows(const std::function<Status(const RowPiece&)>& visit) {
     read_ = true;
     filtered_.reset();
     LetUpdatesIn();
-    const int64_t dim = table_->dim();
     const size_t num_columns = columns_.size();
-    const int64_t row_bytes = num_columns * dim * sizeof(float) +
-                              sizeof(RowMeta) + 4 * sizeof(int64_t);
+    std::vector<int64_t> widths;
+    int64_t row_floats = 0;
+    for (const int column : columns_) {
+      widths.push_back(table_->WidthOf(column));
+      row_floats += widths.back();
+    }
+    const int64_t row_bytes =
+        row_floats * sizeof(float) + sizeof(RowMeta) + 4 * sizeof(int64_t);
     const int64_t most = std::max<int64_t>(1, limits_.piece_bytes / row_bytes);
     std::vector<float> rows;
     std::vector<float*> out(num_columns);
@@ -156,13 +161,14 @@ Status TableReader::Rows(const std::function<Status(const RowPiece&)>& visit) {
     const auto read = [&](Span<const int64_t> keys,
                           Span<const RowHandle> handles) {
       const size_t n = keys.size();
-      rows.resize(num_columns * n * dim);
+      rows.resize(n * row_floats);
       metas.resize(n);
       piece.keys = keys;
       piece.columns.clear();
-      for (size_t c = 0; c < num_columns; ++c) {
-        out[c] = rows.data() + c * n * dim;
-        piece.columns.emplace_back(out[c], n * dim);
+      float* at = rows.data();
+      for (size_t c = 0; c < num_columns; at += n * widths[c++]) {
+        out[c] = at;
+        piece.columns.emplace_back(at, n * widths[c]);
       }
       EV_RETURN_IF_ERROR(ReadRows(handles, out, metas.data()));
       for (int number = 0; number < kNumRowNumbers; ++number) {

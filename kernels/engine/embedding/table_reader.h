@@ -54,7 +54,7 @@ struct TableReaderLimits {
 // A piece of a table: n rows.
 struct RowPiece {
   Span<const int64_t> keys;  // [n]
-  // [n, dim] each: the value, then the slots.
+  // [n, width] each: the value, then the slots.
   std::vector<Span<const float>> columns;
   // [n] of each number that the table records, else empty. Version -1: never
   // updated.

@@ -184,6 +184,42 @@ TEST_F(TableReaderTest, GivesEveryColumnInTheOrderOfTheKeys) {
             StatusCode::kFailedPrecondition);
 }
 
+TEST_F(TableReaderTest, SlotsWithOneNumberPerRowAreReadAsOfOneMoment) {
+  const Slots slots = {{"a@row", 0.5f}, {"m", 2.0f}};
+  const Keys keys = Range(0, 300);
+  if (!table_.EnsureSlots(slots, nullptr).ok()) {
+    GTEST_SKIP() << "the storage does not support them";
+  }
+  const auto update = [&] {
+    const std::vector<float> grads(keys.size() * kDim, 3.0f);
+    UpdateInput input;
+    input.table = &table_;
+    input.keys = keys;
+    input.grads = grads.data();
+    return ApplyRule("RowWiseAdagrad", std::vector<float>{0.1f, 0.0f},
+                     std::vector<UpdateInput>{input},
+                     std::vector<Slots>{{{"a@row", 0.5f}}}, 1, nullptr);
+  };
+  ASSERT_OK(update());
+  std::unique_ptr<TableReader> reader;
+  ASSERT_OK(TableReader::Open(&table_, slots, &reader, Short()));
+  Contents contents;
+  bool updated = false;
+  ASSERT_OK(ReadAll(reader.get(), &contents, [&] {
+    if (updated) return;
+    updated = true;
+    Elsewhere([&] { EXPECT_TRUE(update().ok()); });
+  }));
+  EXPECT_EQ(contents.columns[1], std::vector<float>(300, 9.5f));
+  EXPECT_EQ(contents.columns[2], std::vector<float>(600, 2.0f));
+  reader.reset();
+  Contents later;
+  ASSERT_OK(TableReader::Open(&table_, slots, &reader));
+  ASSERT_OK(ReadAll(reader.get(), &later));
+  EXPECT_EQ(later.columns[1], std::vector<float>(300, 18.5f));
+  EXPECT_NE(later.columns[0], contents.columns[0]);
+}
+
 TEST_F(TableReaderTest, ReadsAnEmptyTable) {
   std::unique_ptr<TableReader> reader;
   ASSERT_OK(TableReader::Open(table_, {}, &reader));

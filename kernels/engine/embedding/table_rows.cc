@@ -64,12 +64,13 @@ Status ReadSome(const EmbeddingTable::Impl& table, Span<const int64_t> keys,
     std::copy_n(table.DefaultRow(keys[i]), dim, to + i * dim);
   }
   for (size_t s = 0; s < slots.size(); ++s) {
-    float* const slot_to = slot_values[s] + at * dim;
+    const int64_t width = slots[s].WidthIn(dim);
+    float* const slot_to = slot_values[s] + at * width;
     EV_RETURN_IF_ERROR(
         table.WithName(table.home->Read(found, 1 + columns[s], slot_to)));
     for (size_t i = 0; i < keys.size(); ++i) {
       if (found[i] < kFirstReservedHandle) continue;
-      std::fill_n(slot_to + i * dim, dim, slots[s].initial_value);
+      std::fill_n(slot_to + i * width, width, slots[s].initial_value);
     }
   }
   return Status::OK();
@@ -91,8 +92,9 @@ Status WriteSome(const EmbeddingTable::Impl& table, const RowsToWrite& rows,
   EV_RETURN_IF_ERROR(
       table.WithName(table.home->Write(some, 0, rows.values + begin * dim)));
   for (size_t s = 0; s < rows.columns.size(); ++s) {
+    const int column = 1 + rows.columns[s];
     EV_RETURN_IF_ERROR(table.WithName(table.home->Write(
-        some, 1 + rows.columns[s], rows.slot_values[s] + begin * dim)));
+        some, column, rows.slot_values[s] + begin * table.WidthOf(column))));
   }
   return Status::OK();
 }

@@ -52,23 +52,23 @@ struct Stretch {
   }
 };
 
-// Writes one column of the stretch's rows, from 'input' [N, dim].
+// Writes one column of the stretch's rows, from 'input' [N, width].
 Status WriteColumn(EmbeddingTable::Impl* table, const Stretch& stretch,
                    int column, const float* input, std::vector<float>* staged) {
-  const int64_t dim = table->dim();
+  const int64_t width = table->WidthOf(column);
   const size_t n = stretch.rows.size();
   if (n == 0) return Status::OK();
   const size_t first = stretch.inputs[0];
-  const float* from = input + first * dim;
+  const float* from = input + first * width;
   bool are_adjacent = true;
   for (size_t k = 1; k < n && are_adjacent; ++k) {
     are_adjacent = stretch.inputs[k] == first + k;
   }
   if (!are_adjacent) {
-    staged->resize(n * dim);
+    staged->resize(n * width);
     for (size_t k = 0; k < n; ++k) {
-      std::copy_n(input + stretch.inputs[k] * dim, dim,
-                  staged->data() + k * dim);
+      std::copy_n(input + stretch.inputs[k] * width, width,
+                  staged->data() + k * width);
     }
     from = staged->data();
   }
@@ -83,7 +83,7 @@ size_t KeysAtOnce(const EmbeddingTable::Impl& table) {
 // Writes 'value' to every element of one column of the stretch's rows.
 Status FillColumn(EmbeddingTable::Impl* table, const Stretch& stretch,
                   int column, float value, std::vector<float>* staged) {
-  staged->assign(stretch.rows.size() * table->dim(), value);
+  staged->assign(stretch.rows.size() * table->WidthOf(column), value);
   return table->WithName(
       table->home->Write(stretch.rows, column, staged->data()));
 }
@@ -161,7 +161,10 @@ Status EmbeddingTable::Export(Span<const std::string> slots,
     out.keys.reserve(n);
     out.values.reserve(n * impl_->dim());
     out.slots.resize(slots.size());
-    for (std::vector<float>& slot : out.slots) slot.reserve(n * impl_->dim());
+    for (size_t s = 0; s < slots.size(); ++s) {
+      const int column = 1 + impl_->FindSlot(slots[s]);
+      out.slots[s].reserve(n * impl_->WidthOf(column));
+    }
     if (reader->records(kVersion)) out.versions.reserve(n);
     if (reader->records(kFrequency)) out.frequencies.reserve(n);
     EV_RETURN_IF_ERROR(reader->Rows([&](const RowPiece& piece) {

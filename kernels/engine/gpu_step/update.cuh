@@ -22,6 +22,8 @@
 #include "kernels/engine/gpu_step/narrow_pack.cuh"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/gpu_step/update.h"
+#include "kernels/engine/optimizer/row_squares.cuh"
+#include "kernels/engine/optimizer/rule.h"
 
 namespace ev {
 namespace gpu {
@@ -80,6 +82,29 @@ __device__ __forceinline__ void StoreRow(float* row, const StepTable& table,
   for (int k = 0; k < NS; ++k) {
     StorePack<W>(row + (k + 1) * table.slot_stride + c, piece.slots[k]);
   }
+}
+
+template <int W>
+__device__ __forceinline__ Pack<W> Scaled(const Pack<W>& grad, float factor) {
+  Pack<W> scaled;
+#pragma unroll
+  for (int x = 0; x < W; ++x) scaled.x[x] = grad.x[x] * factor;
+  return scaled;
+}
+
+// Adds the squares of a row's gradient to the accumulator of a per-row rule,
+// and returns the row's rate. accumulator: what all lanes have read. lanes:
+// those that update the row, and call this.
+template <typename Rule>
+__device__ __forceinline__ float AccumulateRow(const Rule& rule,
+                                               const StepTable& table,
+                                               float accumulator, float squares,
+                                               unsigned lanes, int sub,
+                                               float* row) {
+  const float sum = rule.Accumulate(accumulator, squares, table.dim);
+  __syncwarp(lanes);  // all lanes have read the old one
+  if (sub == 0) row[table.slot_stride] = sum;
+  return rule.Rate(sum);
 }
 
 // Loads columns [c, c + W) of a sample's gradient.
@@ -150,34 +175,79 @@ __device__ __forceinline__ int InlineSamples(uint32_t count) {
   return count <= 2 ? count : 0;
 }
 
+// Updates a row by a per-row rule; the parameters are those of UpdateRow.
+template <typename Rule, int W, int G, typename SumOf>
+__device__ __forceinline__ void UpdatePerRow(const StepPlan& plan,
+                                             const StepTable& table,
+                                             const Rule& rule, int sub,
+                                             float* row, const SumOf& sum_of) {
+  const unsigned group = G == 32 ? kAllLanes : (1u << G % 32) - 1;
+  const unsigned lanes = group << (threadIdx.x % 32 - sub);
+  const int dim = table.dim, first = sub * W;
+  // Read first, so that these reads overlap with those of gradients.
+  const float accumulator = row[table.slot_stride];
+  Pack<W> value = {}, grad = {};
+  if (first < dim) value = LoadPack<W>(row + first);
+  GroupSquares<W, G> squares(lanes);
+  for (int c = first; c - first < dim; c += G * W) {
+    grad = Pack<W>();
+    if (c < dim) grad = Scaled<W>(sum_of(c), plan.grad_factor);
+    squares.Add(grad.x);
+  }
+  const float rate =
+      AccumulateRow(rule, table, accumulator, squares.Sum(), lanes, sub, row);
+  for (int c = first; c < dim; c += G * W) {
+    if (dim > G * W) grad = Scaled<W>(sum_of(c), plan.grad_factor);
+    if (c != first) value = LoadPack<W>(row + c);
+#pragma unroll
+    for (int x = 0; x < W; ++x) rule(grad.x[x], rate, &value.x[x]);
+    StorePack<W>(row + c, value);
+  }
+}
+
+// Updates a row, by the G lanes of a group, in pieces of W columns.
+// sum_of(c) returns the summed gradient of columns [c, c + W).
+template <typename Rule, int W, int G, typename SumOf>
+__device__ __forceinline__ void UpdateRow(const StepPlan& plan,
+                                          const StepTable& table,
+                                          const Rule& rule, int sub, float* row,
+                                          const SumOf& sum_of) {
+  if constexpr (IsPerRow<Rule>::value) {
+    UpdatePerRow<Rule, W, G>(plan, table, rule, sub, row, sum_of);
+  } else {
+    constexpr int NS = Rule::kNumSlots;
+    for (int c = sub * W; c < table.dim; c += G * W) {
+      RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
+      ApplyRule<Rule, W, NS>(plan, rule, sum_of(c), &piece);
+      StoreRow<W, NS>(row, table, c, piece);
+    }
+  }
+}
+
 // Updates the row of one small key, by a group of lanes. Rarely called, and not
 // inlined so that its caller needs fewer registers.
 template <typename Rule, int W, int G>
 __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
                                        const SmallKey& key, int sub,
                                        const Rule& rule) {
-  constexpr int NS = Rule::kNumSlots;
   const uint32_t t = key.table_and_count >> 8;
   const uint32_t count = key.table_and_count & 0xFF;
   const StepTable& table = plan.tables[t];
-  float* const row = RowOf(table, key.row);
   const bool factors = Divides(static_cast<Combiner>(table.combiner));
-  for (int c = sub * W; c < table.dim; c += G * W) {
-    RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
-    Pack<W> sum = NoSum<W>();
+  const auto sum_of = [&](int c) {
     if (InlineSamples(count) == 0) {
-      sum = SumList<W, 2>(plan, table, grads, plan.sorted + key.a, count, c);
-    } else {
-      float scale = factors ? plan.factors[table.sample_begin + key.a] : 1.0f;
-      AddScaled<W>(LoadGrad<W>(table, grads, key.a, c), scale, &sum);
-      if (count == 2) {
-        scale = factors ? plan.factors[table.sample_begin + key.b] : 1.0f;
-        AddScaled<W>(LoadGrad<W>(table, grads, key.b, c), scale, &sum);
-      }
+      return SumList<W, 2>(plan, table, grads, plan.sorted + key.a, count, c);
     }
-    ApplyRule<Rule, W, NS>(plan, rule, sum, &piece);
-    StoreRow<W, NS>(row, table, c, piece);
-  }
+    Pack<W> sum = NoSum<W>();
+    float scale = factors ? plan.factors[table.sample_begin + key.a] : 1.0f;
+    AddScaled<W>(LoadGrad<W>(table, grads, key.a, c), scale, &sum);
+    if (count == 2) {
+      scale = factors ? plan.factors[table.sample_begin + key.b] : 1.0f;
+      AddScaled<W>(LoadGrad<W>(table, grads, key.b, c), scale, &sum);
+    }
+    return sum;
+  };
+  UpdateRow<Rule, W, G>(plan, table, rule, sub, RowOf(table, key.row), sum_of);
 }
 
 // Updates the rows of small keys. A warp's keys are nearly always of one table,
@@ -229,37 +299,39 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
     if (samples > 0) scale_a = factors[key.a];
     if (samples > 1) scale_b = factors[key.b];
   }
-  if (__all_sync(kAllLanes, my_count <= 1)) {
-    constexpr int kRows = kSingleRows < G ? kSingleRows : G;
-    for (int r = 0; r * kGroups < left; r += kRows) {
-      for (int c = sub * W; c - sub * W < dim; c += G * W) {
-        float* rows[kRows];
-        RowPiece<W, NS> piece[kRows];
-        Pack<W> grad[kRows];
+  if constexpr (!IsPerRow<Rule>::value) {
+    if (__all_sync(kAllLanes, my_count <= 1)) {
+      constexpr int kRows = kSingleRows < G ? kSingleRows : G;
+      for (int r = 0; r * kGroups < left; r += kRows) {
+        for (int c = sub * W; c - sub * W < dim; c += G * W) {
+          float* rows[kRows];
+          RowPiece<W, NS> piece[kRows];
+          Pack<W> grad[kRows];
 #pragma unroll
-        for (int u = 0; u < kRows; ++u) {
-          const int from = (r + u) * kGroups + group;
-          rows[u] = RowOf(table, __shfl_sync(kAllLanes, key.row, from));
-          const uint32_t sample = __shfl_sync(kAllLanes, key.a, from);
-          if (from >= left || c >= dim) continue;
-          piece[u] = LoadRow<W, NS>(rows[u], table, c);
-          grad[u] = LoadRaw<W>(
-              grads, type,
-              table.pooled_begin + static_cast<int64_t>(sample) * dim + c);
-        }
+          for (int u = 0; u < kRows; ++u) {
+            const int from = (r + u) * kGroups + group;
+            rows[u] = RowOf(table, __shfl_sync(kAllLanes, key.row, from));
+            const uint32_t sample = __shfl_sync(kAllLanes, key.a, from);
+            if (from >= left || c >= dim) continue;
+            piece[u] = LoadRow<W, NS>(rows[u], table, c);
+            grad[u] = LoadRaw<W>(
+                grads, type,
+                table.pooled_begin + static_cast<int64_t>(sample) * dim + c);
+          }
 #pragma unroll
-        for (int u = 0; u < kRows; ++u) {
-          const int from = (r + u) * kGroups + group;
-          const float scale = __shfl_sync(kAllLanes, scale_a, from);
-          if (from >= left || c >= dim) continue;
-          Pack<W> sum = NoSum<W>();
-          AddScaled<W>(Widened<W>(grad[u], type), scale, &sum);
-          ApplyRule<Rule, W, NS>(plan, rule, sum, &piece[u]);
-          StoreRow<W, NS>(rows[u], table, c, piece[u]);
+          for (int u = 0; u < kRows; ++u) {
+            const int from = (r + u) * kGroups + group;
+            const float scale = __shfl_sync(kAllLanes, scale_a, from);
+            if (from >= left || c >= dim) continue;
+            Pack<W> sum = NoSum<W>();
+            AddScaled<W>(Widened<W>(grad[u], type), scale, &sum);
+            ApplyRule<Rule, W, NS>(plan, rule, sum, &piece[u]);
+            StoreRow<W, NS>(rows[u], table, c, piece[u]);
+          }
         }
       }
+      return;
     }
-    return;
   }
   for (int r = 0; r * kGroups < left; ++r) {
     const int from = r * kGroups + group;
@@ -271,21 +343,19 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
     const uint32_t count = __shfl_sync(kAllLanes, my_count, from);
     if (count == 0) continue;
     const int samples = InlineSamples(count);
-    for (int c = sub * W; c < dim; c += G * W) {
-      RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
-      Pack<W> sum = NoSum<W>();
-      if (samples > 0) {
-        const Pack<W> v = LoadGrad<W>(table, grads, a, c);
-        Pack<W> w = {};
-        if (samples > 1) w = LoadGrad<W>(table, grads, b, c);
-        AddScaled<W>(v, x, &sum);
-        if (samples > 1) AddScaled<W>(w, y, &sum);
-      } else {
-        sum = SumList<W, 4>(plan, table, grads, plan.sorted + a, count, c);
+    const auto sum_of = [&](int c) {
+      if (samples == 0) {
+        return SumList<W, 4>(plan, table, grads, plan.sorted + a, count, c);
       }
-      ApplyRule<Rule, W, NS>(plan, rule, sum, &piece);
-      StoreRow<W, NS>(row, table, c, piece);
-    }
+      Pack<W> sum = NoSum<W>();
+      const Pack<W> v = LoadGrad<W>(table, grads, a, c);
+      Pack<W> w = {};
+      if (samples > 1) w = LoadGrad<W>(table, grads, b, c);
+      AddScaled<W>(v, x, &sum);
+      if (samples > 1) AddScaled<W>(w, y, &sum);
+      return sum;
+    };
+    UpdateRow<Rule, W, G>(plan, table, rule, sub, row, sum_of);
   }
 }
 
@@ -295,7 +365,6 @@ template <typename Rule, int W, int G>
 __global__ void __launch_bounds__(kStepBlock, 3)
     LongKernel(const __grid_constant__ StepPlan plan,
                const float* __restrict__ grads, int dim_class, Rule rule) {
-  constexpr int NS = Rule::kNumSlots;
   constexpr int kGroups = kStepBlock / G;
   const uint32_t n = plan.counts->of[dim_class].longs;
   const LongKey* longs = plan.longs + plan.long_base[dim_class];
@@ -306,14 +375,53 @@ __global__ void __launch_bounds__(kStepBlock, 3)
     if (key.count > kWarpSort) continue;
     const StepTable& table = plan.tables[key.table];
     float* const row = RowOf(table, key.row);
-    for (int c = sub * W; c < table.dim; c += G * W) {
-      const Pack<W> sum = SumList<W, 6>(plan, table, grads,
-                                        plan.sorted + key.start, key.count, c);
-      RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
-      ApplyRule<Rule, W, NS>(plan, rule, sum, &piece);
-      StoreRow<W, NS>(row, table, c, piece);
+    const auto sum_of = [&](int c) {
+      return SumList<W, 6>(plan, table, grads, plan.sorted + key.start,
+                           key.count, c);
+    };
+    if constexpr (IsPerRow<Rule>::value) {
+      UpdatePerRow<Rule, W, G>(plan, table, rule, sub, row, sum_of);
+    } else {
+      // The sum first: the row would take registers that its loads need.
+      constexpr int NS = Rule::kNumSlots;
+      for (int c = sub * W; c < table.dim; c += G * W) {
+        const Pack<W> sum = sum_of(c);
+        RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
+        ApplyRule<Rule, W, NS>(plan, rule, sum, &piece);
+        StoreRow<W, NS>(row, table, c, piece);
+      }
     }
   }
+}
+
+// Returns the sum of columns [cut * kSumColumns, ...) of a key's gradient:
+// column 'lane' of the cut in the lanes below sum->columns of the warp that
+// adds, 0 in its other lanes.
+__device__ __forceinline__ float SumCut(const StepPlan& plan,
+                                        const StepTable& table,
+                                        const float* grads, const LongKey& key,
+                                        int64_t cut, int lane, Sum* sum,
+                                        SumStages* stages) {
+  sum->dim = table.dim;
+  sum->first = cut * kSumColumns;
+  sum->Fit();
+  sum->begin = static_cast<int32_t>(key.start);
+  sum->count = key.count;
+  sum->from.samples = reinterpret_cast<const int32_t*>(plan.sorted);
+  sum->from.grads = reinterpret_cast<const float*>(
+      reinterpret_cast<const char*>(grads) +
+      table.pooled_begin * FloatBytes(table.grad_type));
+  sum->from.grad_type = table.grad_type;
+  if (Divides(static_cast<Combiner>(table.combiner))) {
+    sum->from.factors = plan.factors + table.sample_begin;
+  }
+  const bool is_aligned =
+      table.dim % 4 == 0 && reinterpret_cast<uintptr_t>(sum->from.grads) %
+                                    (4 * FloatBytes(table.grad_type)) ==
+                                0;
+  const float grad = is_aligned ? SumByBlock<float4>(*sum, stages)
+                                : SumByBlock<float>(*sum, stages);
+  return lane >= 0 && lane < sum->columns ? grad : 0.0f;
 }
 
 // Updates the rows of keys of more than kWarpSort occurrences; a block per key
@@ -324,32 +432,15 @@ __global__ void __launch_bounds__(kSumThreads, 2)
                const float* __restrict__ grads, int num_cuts, Rule rule) {
   constexpr int NS = Rule::kNumSlots;
   __shared__ SumStages stages;
+  const int lane = static_cast<int>(threadIdx.x) - kSumLoaders;
   const int64_t n = static_cast<int64_t>(plan.counts->huge) * num_cuts;
   for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
     const LongKey key = plan.longs[plan.huge[i / num_cuts]];
     const StepTable& table = plan.tables[key.table];
+    if (i % num_cuts * kSumColumns >= table.dim) continue;
     Sum sum;
-    sum.dim = table.dim;
-    sum.first = i % num_cuts * kSumColumns;
-    if (sum.first >= sum.dim) continue;
-    sum.Fit();
-    sum.begin = static_cast<int32_t>(key.start);
-    sum.count = key.count;
-    sum.from.samples = reinterpret_cast<const int32_t*>(plan.sorted);
-    sum.from.grads = reinterpret_cast<const float*>(
-        reinterpret_cast<const char*>(grads) +
-        table.pooled_begin * FloatBytes(table.grad_type));
-    sum.from.grad_type = table.grad_type;
-    if (Divides(static_cast<Combiner>(table.combiner))) {
-      sum.from.factors = plan.factors + table.sample_begin;
-    }
-    const bool is_aligned =
-        table.dim % 4 == 0 && reinterpret_cast<uintptr_t>(sum.from.grads) %
-                                      (4 * FloatBytes(table.grad_type)) ==
-                                  0;
-    const float grad = is_aligned ? SumByBlock<float4>(sum, &stages)
-                                  : SumByBlock<float>(sum, &stages);
-    const int lane = static_cast<int>(threadIdx.x) - kSumLoaders;
+    const float grad =
+        SumCut(plan, table, grads, key, i % num_cuts, lane, &sum, &stages);
     if (lane >= 0 && lane < sum.columns) {
       float* const row = RowOf(table, key.row);
       const int c = static_cast<int>(sum.first) + lane;
@@ -360,6 +451,48 @@ __global__ void __launch_bounds__(kSumThreads, 2)
       StoreRow<1, NS>(row, table, c, piece);
     }
     __syncthreads();  // the stages are used again
+  }
+}
+
+// The same for a per-row rule; a block per key. It sums each gradient twice,
+// since the rate of a row depends on all of it.
+template <typename Rule>
+__global__ void __launch_bounds__(kSumThreads, 2)
+    HugePerRowKernel(const __grid_constant__ StepPlan plan,
+                     const float* __restrict__ grads, Rule rule) {
+  __shared__ SumStages stages;
+  const int lane = static_cast<int>(threadIdx.x) - kSumLoaders;
+  for (int64_t i = blockIdx.x; i < plan.counts->huge; i += gridDim.x) {
+    const LongKey key = plan.longs[plan.huge[i]];
+    const StepTable& table = plan.tables[key.table];
+    const int num_cuts = (table.dim + kSumColumns - 1) / kSumColumns;
+    float* const row = RowOf(table, key.row);
+    GroupSquares<1, 32> squares(kAllLanes);
+    const float accumulator = row[table.slot_stride];
+    float grad = 0.0f, rate = 0.0f;
+    for (int pass = 0; pass < 2; ++pass) {
+      for (int cut = 0; cut < num_cuts; ++cut) {
+        // With one cut the sum of the first pass is still there.
+        if (pass == 0 || num_cuts > 1) {
+          Sum sum;
+          grad = plan.grad_factor *
+                 SumCut(plan, table, grads, key, cut, lane, &sum, &stages);
+          __syncthreads();  // the stages are used again
+        }
+        const int c = cut * kSumColumns + lane;
+        if (lane < 0) continue;
+        if (pass == 0) {
+          const float g = c < table.dim ? grad : 0.0f;
+          squares.Add(&g);
+        } else if (c < table.dim) {
+          rule(grad, rate, row + c);
+        }
+      }
+      if (pass == 0 && lane >= 0) {
+        rate = AccumulateRow(rule, table, accumulator, squares.Sum(), kAllLanes,
+                             lane, row);
+      }
+    }
   }
 }
 
@@ -392,9 +525,15 @@ template <typename Rule>
 Status LaunchHuge(const StepPlan& plan, int max_dim, const float* grads,
                   const Rule& rule, int num_processors, StreamView stream) {
   const int num_cuts = (max_dim + kSumColumns - 1) / kSumColumns;
-  update_internal::HugeKernel<Rule>
-      <<<2 * num_processors, kSumThreads, 0, stream.get()>>>(plan, grads,
-                                                             num_cuts, rule);
+  if constexpr (IsPerRow<Rule>::value) {
+    update_internal::HugePerRowKernel<Rule>
+        <<<2 * num_processors, kSumThreads, 0, stream.get()>>>(plan, grads,
+                                                               rule);
+  } else {
+    update_internal::HugeKernel<Rule>
+        <<<2 * num_processors, kSumThreads, 0, stream.get()>>>(plan, grads,
+                                                               num_cuts, rule);
+  }
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("HugeKernel");
   return Status::OK();
 }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "kernels/engine/optimizer/row_squares.h"
 #include "kernels/engine/optimizer/rule_list.h"
 
 namespace ev {
@@ -67,8 +68,22 @@ inline void ApplyToRow(const AdagradDecayRule& rule, const float* grad,
   }
 }
 
+// Applies a per-row rule to one row.
 template <int kDim, typename Rule>
-void ApplyToRows(const Rule& rule_in, const RowBlock& block) {
+inline void ApplyPerRow(const Rule& rule, const float* grad, float factor,
+                        float* row, float* accumulator, int64_t dim) {
+  const int64_t n = kDim != 0 ? kDim : dim;
+  *accumulator =
+      rule.Accumulate(*accumulator, SumOfRowSquares(grad, n, factor), n);
+  const float rate = rule.Rate(*accumulator);
+#pragma GCC ivdep
+  for (int64_t j = 0; j < n; ++j) rule(grad[j] * factor, rate, row + j);
+}
+
+// Multiplies the gradients by factor, which is 1 unless the rule is a per-row
+// rule.
+template <int kDim, typename Rule>
+void ApplyToRows(const Rule& rule_in, const RowBlock& block, float factor) {
   // Local copies, so that the compiler can rule out that a store to a row
   // changes them.
   const Rule rule = rule_in;
@@ -77,21 +92,29 @@ void ApplyToRows(const Rule& rule_in, const RowBlock& block) {
   for (int k = 0; k < Rule::kNumSlots; ++k) {
     offsets[k] = block.slot_offsets[k];
   }
+  constexpr bool kPerRow = IsPerRow<Rule>::value;
+  const int64_t lines_of_value = (dim + kFloatsPerLine - 1) / kFloatsPerLine;
   const int64_t lines =
-      (dim + kFloatsPerLine - 1) / kFloatsPerLine * (1 + Rule::kNumSlots);
+      kPerRow ? lines_of_value + 1 : lines_of_value * (1 + Rule::kNumSlots);
   const int64_t ahead = std::max<int64_t>(2, kLinesAhead / lines);
   const auto prefetch = [&](float* row) {
     PrefetchFloats(row, dim);
     for (int k = 0; k < Rule::kNumSlots; ++k) {
-      PrefetchFloats(row + offsets[k], dim);
+      PrefetchFloats(row + offsets[k], kPerRow ? 1 : dim);
     }
   };
   const int64_t n = block.num_rows;
   for (int64_t i = 0; i < std::min(ahead, n); ++i) prefetch(block.rows[i]);
   for (int64_t i = 0; i < n; ++i) {
     if (i + ahead < n) prefetch(block.rows[i + ahead]);
-    ApplyToRow<kDim>(rule, block.grads + i * dim, block.rows[i], offsets, dim,
-                     std::make_index_sequence<Rule::kNumSlots>());
+    float* const row = block.rows[i];
+    const float* const grad = block.grads + i * dim;
+    if constexpr (kPerRow) {
+      ApplyPerRow<kDim>(rule, grad, factor, row, row + offsets[0], dim);
+    } else {
+      ApplyToRow<kDim>(rule, grad, row, offsets, dim,
+                       std::make_index_sequence<Rule::kNumSlots>());
+    }
   }
 }
 
@@ -103,8 +126,10 @@ class TypedRowRule : public RowRule {
       : RowRule(hyper), rule_(rule), factor_(GradFactor<Rule>(hyper)) {}
   const char* name() const override { return Rule::kName; }
   int num_slots() const override { return Rule::kNumSlots; }
+  bool is_per_row() const override { return IsPerRow<Rule>::value; }
   void Apply(const RowBlock& block) const override {
-    if (factor_ == 1.0f) return ApplyTo(block);
+    if (is_per_row()) return ApplyTo(block, factor_);
+    if (factor_ == 1.0f) return ApplyTo(block, 1.0f);
     // Parts of rows, so that the products need no memory.
     float grads[256];
     RowBlock part = block;
@@ -117,26 +142,26 @@ class TypedRowRule : public RowRule {
         part.dim = std::min<int64_t>(block.dim - c, 256);
         const float* const from = block.grads + i * block.dim + c;
         for (int64_t j = 0; j < part.dim; ++j) grads[j] = from[j] * factor_;
-        ApplyTo(part);
+        ApplyTo(part, 1.0f);
       }
     }
   }
 
  private:
-  void ApplyTo(const RowBlock& block) const {
+  void ApplyTo(const RowBlock& block, float factor) const {
     switch (block.dim) {
       case 8:
-        return ApplyToRows<8>(rule_, block);
+        return ApplyToRows<8>(rule_, block, factor);
       case 16:
-        return ApplyToRows<16>(rule_, block);
+        return ApplyToRows<16>(rule_, block, factor);
       case 32:
-        return ApplyToRows<32>(rule_, block);
+        return ApplyToRows<32>(rule_, block, factor);
       case 64:
-        return ApplyToRows<64>(rule_, block);
+        return ApplyToRows<64>(rule_, block, factor);
       case 128:
-        return ApplyToRows<128>(rule_, block);
+        return ApplyToRows<128>(rule_, block, factor);
       default:
-        return ApplyToRows<0>(rule_, block);
+        return ApplyToRows<0>(rule_, block, factor);
     }
   }
 

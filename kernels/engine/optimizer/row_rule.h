@@ -18,7 +18,8 @@
 namespace ev {
 
 // Rows to update. A row is 'dim' floats of value at rows[i] and 'dim' floats of
-// slot k at rows[i] + slot_offsets[k]; none of these overlap.
+// slot k at rows[i] + slot_offsets[k], or one float for a per-row rule; none of
+// these overlap.
 struct RowBlock {
   float* const* rows = nullptr;  // [num_rows], all different
   const float* grads = nullptr;  // [num_rows, dim]
@@ -37,6 +38,8 @@ class RowRule {
   virtual ~RowRule() {}
   virtual const char* name() const = 0;
   virtual int num_slots() const = 0;
+  // Whether its slots have one number per row (rule.h).
+  virtual bool is_per_row() const = 0;
   // The hyperparameters passed to MakeRowRule, and perhaps GradFactor
   // (rule_list.h). Code that updates rows in another memory, such as a GPU's,
   // takes the rule's name and these instead of calling Apply.

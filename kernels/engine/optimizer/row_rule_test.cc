@@ -428,6 +428,97 @@ TEST(AdagradDecayTest, ElementsOfARowMayStandAtDifferentPeriods) {
   EXPECT_EQ(16.0f, row.slot(0, 8));
 }
 
+TEST(RowWiseAdagradTest, OneNumberPerRowGivesTheRateOfAllElements) {
+  float floats[] = {1.0f, 2.0f, 7.0f, -1.0f};  // value, accumulator, beyond
+  float* row = floats;
+  const float grad[] = {3.0f, -1.0f};
+  const int64_t offset = 2;
+  RowBlock block;
+  block.rows = &row;
+  block.grads = grad;
+  block.num_rows = 1;
+  block.dim = 2;
+  block.slot_offsets = &offset;
+  const auto rule = Make("RowWiseAdagrad", {0.5f, 1.0f, 2.0f});
+  EXPECT_TRUE(rule->is_per_row());
+  floats[2] = 5.0f;
+  rule->Apply(block);  // twice the gradient: squares 36 and 4
+  EXPECT_EQ(25.0f, floats[2]);
+  const float rate = 0.5f / 6.0f;
+  EXPECT_EQ(1.0f - rate * 6.0f, floats[0]);
+  EXPECT_EQ(2.0f - rate * -2.0f, floats[1]);
+  EXPECT_EQ(-1.0f, floats[3]);
+}
+
+TEST(RowWiseAdagradTest, FollowsItsFormulaForEveryDim) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (const int64_t dim : {1, 2, 3, 4, 7, 8, 16, 17, 32, 64, 128, 130, 1000}) {
+    std::vector<float> floats(dim + 1, 0.25f);
+    std::vector<double> value(dim, 0.25);
+    double accumulator = 0.25;
+    const auto rule = Make("RowWiseAdagrad", {0.1f, 1e-3f});
+    for (int step = 0; step < 5; ++step) {
+      std::vector<float> grad(dim);
+      double squares = 0.0;
+      for (float& g : grad) {
+        g = normal(random);
+        squares += static_cast<double>(g) * g;
+      }
+      float* row = floats.data();
+      RowBlock block;
+      block.rows = &row;
+      block.grads = grad.data();
+      block.num_rows = 1;
+      block.dim = dim;
+      block.slot_offsets = &dim;
+      rule->Apply(block);
+      accumulator += squares / dim;
+      for (int64_t j = 0; j < dim; ++j) {
+        value[j] -= 0.1 * grad[j] / (std::sqrt(accumulator) + 1e-3);
+      }
+    }
+    EXPECT_NEAR(accumulator, floats[dim], 1e-5 * accumulator) << dim;
+    for (int64_t j = 0; j < dim; ++j) {
+      ASSERT_NEAR(value[j], floats[j], 1e-5) << dim << ", " << j;
+    }
+  }
+}
+
+// The order in which the squares are added is fixed, so that a GPU gets the
+// same bits. This computes it from the description in row_squares.h.
+TEST(RowWiseAdagradTest, AddsSquaresInTheDocumentedOrder) {
+  std::mt19937 random(6);
+  std::normal_distribution<float> normal;
+  for (const int64_t dim : {1, 6, 16, 64, 100, 128, 131, 300, 1000}) {
+    std::vector<float> grad(dim), squares((dim + 127) / 128 * 128, 0.0f);
+    for (int64_t j = 0; j < dim; ++j) {
+      grad[j] = normal(random);
+      squares[j] = grad[j] * grad[j];
+    }
+    std::vector<float> sums(32, 0.0f);
+    for (size_t q = 0; q < squares.size() / 4; ++q) {
+      const float* const s = squares.data() + 4 * q;
+      sums[q % 32] += (s[0] + s[1]) + (s[2] + s[3]);
+    }
+    while (sums.size() > 1) {
+      const size_t half = sums.size() / 2;
+      for (size_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+      sums.resize(half);
+    }
+    std::vector<float> floats(dim + 1, 0.0f);
+    float* row = floats.data();
+    RowBlock block;
+    block.rows = &row;
+    block.grads = grad.data();
+    block.num_rows = 1;
+    block.dim = dim;
+    block.slot_offsets = &dim;
+    Make("RowWiseAdagrad", {0.1f, 1e-8f})->Apply(block);
+    EXPECT_EQ(sums[0] / static_cast<float>(dim), floats[dim]) << dim;
+  }
+}
+
 TEST(RowRuleErrorTest, UnknownRule) {
   std::unique_ptr<const RowRule> rule;
   const Status status = MakeRowRule("Adagard", std::vector<float>{0.1f}, &rule);
@@ -468,6 +559,7 @@ TEST(RowRuleErrorTest, HyperparametersOutOfRange) {
       {"AdamAsync",
        {0.1f, 0.9f, 0.99f, 1e-3f, 0.9f, 0.99f, 2.0f},
        "sparse_rmsprop: expected 0 or 1"},
+      {"RowWiseAdagrad", {0.1f, -1e-3f}, "epsilon: expected at least 0"},
   };
   for (const auto& c : bad) {
     std::unique_ptr<const RowRule> rule;

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Row rules: the formulas of optimizers. Each rule is one struct in its own
-// file <stem>_rule.h. It is elementwise, a pure function of one element's
-// gradient, value and slots, and EV_HOST_DEVICE so that nvcc compiles the same
-// lines for the GPU.
+// file <stem>_rule.h. Nearly all are elementwise, a pure function of one
+// element's gradient, value and slots, and EV_HOST_DEVICE so that nvcc compiles
+// the same lines for the GPU.
 //
 //   struct AdagradRule {
 //     static constexpr const char* kName = "Adagrad";
@@ -19,6 +19,15 @@
 //     EV_HOST_DEVICE void operator()(float grad, float* value,
 //                                    float* accumulator) const;
 //   };
+//
+// A PER-ROW rule has one number per row in its slot, and kPerRow = true. It
+// first adds the sum of the squares of the row's gradient (row_squares.h) to
+// that number, which gives the rate of the row's elements:
+//
+//   EV_HOST_DEVICE float Accumulate(float accumulator, float squares,
+//                                   int64_t dim) const;
+//   EV_HOST_DEVICE float Rate(float accumulator) const;
+//   EV_HOST_DEVICE void operator()(float grad, float rate, float* value) const;
 //
 // Each rule's header names its slots and its hyperparameters, in their order.
 // To add a rule, add its header, a line in rule_list.h and a line in BUILD.
@@ -37,6 +46,7 @@
 #define KERNELS_ENGINE_OPTIMIZER_RULE_H_
 
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/engine/base/host_device.h"
 
@@ -45,6 +55,13 @@ namespace ev {
 // The correctly rounded square root, on the CPU and (with nvcc's default
 // -prec-sqrt=true) on the GPU.
 EV_HOST_DEVICE float RuleSqrt(float x) { return sqrtf(x); }
+
+// Whether a rule is a per-row rule.
+template <typename Rule, typename = void>
+struct IsPerRow : std::false_type {};
+template <typename Rule>
+struct IsPerRow<Rule, typename std::enable_if<Rule::kPerRow>::type>
+    : std::true_type {};
 
 }  // namespace ev
 

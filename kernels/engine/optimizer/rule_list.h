@@ -21,6 +21,7 @@
 #include "kernels/engine/optimizer/ftrl_rule.h"
 #include "kernels/engine/optimizer/momentum_rule.h"
 #include "kernels/engine/optimizer/rms_prop_rule.h"
+#include "kernels/engine/optimizer/row_wise_adagrad_rule.h"
 #include "kernels/engine/optimizer/sgd_rule.h"
 
 // Every rule, in the order in which error messages list them. RULE(R) stands
@@ -37,7 +38,8 @@
   RULE_OF_TWO(FtrlRule, hyper[4] == -0.5f)     \
   RULE(RmsPropRule)                            \
   RULE(CenteredRmsPropRule)                    \
-  RULE(AdadeltaRule)
+  RULE(AdadeltaRule)                           \
+  RULE(RowWiseAdagradRule)
 
 namespace ev {
 

@@ -40,6 +40,7 @@ struct RuleCase {
 };
 
 const RuleCase kAdagrad = {"Adagrad", {0.1f}, 1};
+const RuleCase kRowWise = {"RowWiseAdagrad", {0.1f, 1e-8f}, 1};
 
 // Keys with these numbers of occurrences, in random samples. Key u is that of
 // row u.
@@ -119,14 +120,16 @@ class HotKeysTest : public ::testing::Test {
   }
 
   // Rows 0 to n - 1 are updated by samples, rows n to 2 n - 1 by sums.
-  void MakeRows(int64_t n, int64_t dim, int num_slots) {
+  void MakeRows(int64_t n, int64_t dim, const RuleCase& rule) {
     dim_ = dim;
     const std::vector<float> row(dim, 0.5f);
     GpuRowHomeOptions options;
     options.dim = dim;
     options.default_rows = row;
     ASSERT_OK(MakeGpuRowHome(options, &rows_));
-    ASSERT_OK(rows_->Relayout(std::vector<float>(num_slots, 0.1f)));
+    const int64_t width = MakeRule(rule)->is_per_row() ? 1 : dim;
+    ASSERT_OK(rows_->Relayout(
+        std::vector<SlotShape>(rule.num_slots, SlotShape{0.1f, width})));
     handles_.resize(2 * n);
     std::iota(handles_.begin(), handles_.end(), RowHandle{0});
     for (RowHandle handle : handles_) ASSERT_OK(rows_->NewRow(handle, 0));
@@ -197,7 +200,7 @@ class HotKeysTest : public ::testing::Test {
   void ExpectTheSameBits(const Batch& batch, Scale scale, const RuleCase& rule,
                          const float* grads = nullptr,
                          testing::StreamUnderTest* framework = nullptr) {
-    MakeRows(batch.ends.size(), batch.dim, rule.num_slots);
+    MakeRows(batch.ends.size(), batch.dim, rule);
     std::vector<int> columns(rule.num_slots);
     std::iota(columns.begin(), columns.end(), 0);
     const std::vector<RowHandle> handles(BySamples().begin(),
@@ -207,9 +210,10 @@ class HotKeysTest : public ::testing::Test {
       ASSERT_OK(rows_->Apply(*MakeRule(rule), BySums(), columns,
                              batch.Sums(scale).data()));
     }
-    const size_t n = batch.ends.size() * batch.dim;
-    std::vector<float> got(n), want(n);
     for (int column = 0; column <= rule.num_slots; ++column) {
+      const bool is_per_row = column > 0 && MakeRule(rule)->is_per_row();
+      const size_t n = batch.ends.size() * (is_per_row ? 1 : batch.dim);
+      std::vector<float> got(n), want(n);
       ASSERT_OK(rows_->Read(BySamples(), column, got.data()));
       ASSERT_OK(rows_->Read(BySums(), column, want.data()));
       for (size_t i = 0; i < n; ++i) {
@@ -243,6 +247,7 @@ TEST_F(HotKeysTest, RowsOfAnyWidth) {
     for (Scale scale : {Scale::kNone, Scale::kFactors}) {
       SCOPED_TRACE(static_cast<int>(scale));
       ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, scale, kAdagrad));
+      ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, scale, kRowWise));
     }
   }
 }
@@ -284,7 +289,7 @@ TEST_F(HotKeysTest, OnlyHotKeysAndMoreThanAreSummedAtOnce) {
 
 TEST_F(HotKeysTest, AHotKeyWithoutARowIsPassedOver) {
   const Batch batch({600, 1000, 2, 700}, 100, 8);
-  ASSERT_NO_FATAL_FAILURE(MakeRows(4, 8, 1));
+  ASSERT_NO_FATAL_FAILURE(MakeRows(4, 8, kAdagrad));
   const std::vector<RowHandle> handles = {AbsentAs(0), 1, 2, AbsentAs(0)};
   const std::vector<RowHandle> updated = {AbsentAs(0), 1, 2, kNoRow};
   const std::vector<int> columns = {0};

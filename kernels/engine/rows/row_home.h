@@ -17,8 +17,9 @@
 // (gpu_compute.h). The table assigns a handle to each row; table and home
 // identify the row by it. make_row_home.h creates homes.
 //
-// A row has columns of dim floats: column 0 is the value, column 1 + k is slot
-// k.
+// A row has columns (base/row_shape.h): column 0 is the value, dim floats;
+// column 1 + k is slot k, dim floats or one. Below, 'width' is that of the
+// column.
 //
 // THREADS. All calls may run concurrently except Relayout, Forget and Clear,
 // which must run alone. The caller prevents two concurrent calls from writing
@@ -36,6 +37,7 @@
 #include <memory>
 
 #include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/row_shape.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 
@@ -120,8 +122,8 @@ class RowHome {
   // memory is short; nothing has changed then.
   virtual Status NewRow(RowHandle handle, int64_t default_row) = 0;
 
-  // Reads one column: out[i, :] is that of the row at handles[i], [N, dim].
-  // Unspecified for a handle without a row (row_handle.h).
+  // Reads one column: out[i, :] is that of the row at handles[i], [N,
+  // width]. Unspecified for a handle without a row (row_handle.h).
   virtual Status Read(Span<const RowHandle> handles, int column,
                       float* out) = 0;
   // Reads several columns: out[c][i, :] is columns[c] of the row at handles[i].
@@ -151,11 +153,12 @@ class RowHome {
   virtual Status Reserve(int64_t /*rows*/) { return Status::OK(); }
   virtual void Unreserve(int64_t /*rows*/) {}
 
-  // Sets the slots of all rows; existing slots come first in initial_values.
+  // Sets the slots of all rows; existing slots come first, with their widths.
   // New slots get their initial value in every row. Must run alone. At most
   // two blocks of the rows at a time are in memory twice. If memory is short,
-  // returns an error and changes nothing.
-  virtual Status Relayout(Span<const float> initial_values) = 0;
+  // returns an error and changes nothing. InvalidArgument: a width that this
+  // home does not support.
+  virtual Status Relayout(Span<const SlotShape> slots) = 0;
 
   // Deletes the rows of these handles, which NewRow may use again, and frees
   // memory that holds no row. Must run alone.

@@ -67,18 +67,39 @@ class RowHomeTest : public ::testing::Test {
       const int64_t r = (next_++ * 7) % kDefaultRows;
       ASSERT_OK(home()->NewRow(handle, r));
       Row row(defaults_.begin() + r * kDim, defaults_.begin() + (r + 1) * kDim);
-      for (float value : initial_) row.insert(row.end(), kDim, value);
+      for (size_t s = 0; s < initial_.size(); ++s) {
+        row.insert(row.end(), SlotWidth(s), initial_[s]);
+      }
       expected_[handle] = row;
     }
   }
   void SetSlots(const std::vector<float>& initial) {
-    ASSERT_OK(home()->Relayout(initial));
+    std::vector<SlotShape> slots;
+    for (size_t s = 0; s < initial.size(); ++s) {
+      slots.push_back({initial[s], SlotWidth(s)});
+    }
+    ASSERT_OK(home()->Relayout(slots));
     for (auto& row : expected_) {
       for (size_t s = initial_.size(); s < initial.size(); ++s) {
-        row.second.insert(row.second.end(), kDim, initial[s]);
+        row.second.insert(row.second.end(), SlotWidth(s), initial[s]);
       }
     }
     initial_ = initial;
+  }
+  // The second slot has one number per row.
+  static int64_t SlotWidth(size_t slot) {
+    return slot == 1 && HasNarrowSlots() ? 1 : kDim;
+  }
+  static int64_t WidthOf(int column) {
+    return column == 0 ? kDim : SlotWidth(column - 1);
+  }
+  static int64_t OffsetOf(int column) {
+    int64_t offset = 0;
+    for (int c = 0; c < column; ++c) offset += WidthOf(c);
+    return offset;
+  }
+  static bool HasNarrowSlots() {
+    return testing::StorageUnderTest() != RowStorage::kHbmDramSsd;
   }
   std::vector<RowHandle> Handles() const {
     std::vector<RowHandle> handles;
@@ -100,12 +121,13 @@ class RowHomeTest : public ::testing::Test {
     const std::vector<RowHandle> handles = Handles();
     const int num_columns = 1 + static_cast<int>(initial_.size());
     for (int column = 0; column < num_columns; ++column) {
-      std::vector<float> read(handles.size() * kDim);
+      const int64_t width = WidthOf(column);
+      std::vector<float> read(handles.size() * width);
       ASSERT_OK(home()->Read(handles, column, read.data()));
       for (size_t i = 0; i < handles.size(); ++i) {
-        ASSERT_TRUE(SameBits(read.data() + i * kDim,
-                             expected_[handles[i]].data() + column * kDim,
-                             kDim))
+        ASSERT_TRUE(SameBits(read.data() + i * width,
+                             expected_[handles[i]].data() + OffsetOf(column),
+                             width))
             << when << ", column " << column << " of row " << handles[i];
       }
     }
@@ -145,26 +167,30 @@ TEST_F(RowHomeTest, ReadsWhatWasWritten) {
   std::reverse(handles.begin(), handles.end());
   ASSERT_OK(home()->Reserve(handles.size()));
   for (int column : {2, 0, 1}) {
-    std::vector<float> in(handles.size() * kDim);
+    const int64_t width = WidthOf(column);
+    std::vector<float> in(handles.size() * width);
     for (size_t i = 0; i < in.size(); ++i) {
       in[i] = static_cast<float>(i) + 1000.0f * static_cast<float>(column);
     }
     ASSERT_OK(home()->Write(handles, column, in.data()));
     for (size_t i = 0; i < handles.size(); ++i) {
-      std::copy_n(in.data() + i * kDim, kDim,
-                  expected_[handles[i]].data() + column * kDim);
+      std::copy_n(in.data() + i * width, width,
+                  expected_[handles[i]].data() + OffsetOf(column));
     }
   }
   home()->Unreserve(handles.size());
   ASSERT_NO_FATAL_FAILURE(ExpectAll("after writes"));
 
   const std::vector<int> columns = {2, 0};
-  std::vector<float> slot(handles.size() * kDim), value(slot.size());
+  const int64_t width = WidthOf(2);
+  std::vector<float> slot(handles.size() * width);
+  std::vector<float> value(handles.size() * kDim);
   const std::vector<float*> out = {slot.data(), value.data()};
   ASSERT_OK(home()->ReadColumnsOnce(handles, columns, out));
   for (size_t i = 0; i < handles.size(); ++i) {
     const Row& row = expected_[handles[i]];
-    EXPECT_TRUE(SameBits(slot.data() + i * kDim, row.data() + 2 * kDim, kDim));
+    EXPECT_TRUE(
+        SameBits(slot.data() + i * width, row.data() + OffsetOf(2), width));
     EXPECT_TRUE(SameBits(value.data() + i * kDim, row.data(), kDim));
   }
 }
@@ -227,10 +253,13 @@ TEST_F(RowHomeTest, ARuleTrainsRowsAsItTrainsArrays) {
     std::vector<float> hyper;
     std::vector<int> slot_columns;
   };
-  const std::vector<Case> cases = {
+  std::vector<Case> cases = {
       {"SGD", {0.1f}, {}},
-      {"Adagrad", {0.1f}, {1}},
+      {"Adagrad", {0.1f}, {2}},
       {"Adam", {0.01f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f}, {2, 0}}};
+  if (HasNarrowSlots()) {
+    cases.push_back({"RowWiseAdagrad", {0.1f, 1e-8f}, {1}});
+  }
   ASSERT_NO_FATAL_FAILURE(SetSlots({0.5f, 0.25f, 0.125f}));
   ASSERT_NO_FATAL_FAILURE(MakeRows(600));
   std::vector<RowHandle> handles = SomeHandles();
@@ -247,7 +276,7 @@ TEST_F(RowHomeTest, ARuleTrainsRowsAsItTrainsArrays) {
     ASSERT_OK(home()->Apply(*rule, handles, c.slot_columns, grads.data()));
     home()->Unreserve(handles.size());
     std::vector<int64_t> offsets;
-    for (int column : c.slot_columns) offsets.push_back((1 + column) * kDim);
+    for (int column : c.slot_columns) offsets.push_back(OffsetOf(1 + column));
     for (size_t i = 0; i < handles.size(); ++i) {
       if (handles[i] >= kFirstReservedHandle) continue;
       float* const row = expected_[handles[i]].data();
@@ -261,6 +290,18 @@ TEST_F(RowHomeTest, ARuleTrainsRowsAsItTrainsArrays) {
     }
     ASSERT_NO_FATAL_FAILURE(ExpectAll(c.name));
   }
+}
+
+TEST_F(RowHomeTest, AHomeRefusesAWidthThatItDoesNotSupport) {
+  const std::vector<SlotShape> slots = {{0.5f, 1}};
+  const Status status = home()->Relayout(slots);
+  EXPECT_EQ(status.ok(), HasNarrowSlots()) << status.message();
+  if (HasNarrowSlots()) return;
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("one number per row"), std::string::npos);
+  ASSERT_NO_FATAL_FAILURE(SetSlots({0.5f}));
+  ASSERT_NO_FATAL_FAILURE(MakeRows(3));
+  ExpectAll("after an error");
 }
 
 TEST_F(RowHomeTest, AForgottenRowIsGoneAndItsHandleNamesANewOne) {

@@ -48,6 +48,12 @@ constexpr int64_t kDim = 8;
 // Returns the bytes of a row with that many slots.
 int64_t RowBytes(int slots) { return kDim * (1 + slots) * sizeof(float); }
 
+int64_t RowBytes(const std::vector<SlotSpec>& slots) {
+  int64_t floats = kDim;
+  for (const SlotSpec& slot : slots) floats += slot.WidthIn(kDim);
+  return floats * static_cast<int64_t>(sizeof(float));
+}
+
 bool HasSsd() { return testing::StorageUnderTest() == RowStorage::kHbmDramSsd; }
 
 // Returns the rows in CPU memory, or there and in the file.
@@ -131,7 +137,7 @@ struct Rule {
 };
 
 std::vector<Rule> Rules() {
-  return {
+  std::vector<Rule> rules = {
       {"SGD", {0.1f}, {}},
       {"Momentum", {0.1f, 0.9f, 1.0f}, {{"m", 0.0f}}},
       {"Adagrad", {0.1f}, {{"a", 0.1f}}},
@@ -154,6 +160,10 @@ std::vector<Rule> Rules() {
        {{"g", 0.0f}, {"r", 1.0f}, {"m", 0.0f}}},
       {"Adadelta", {0.1f, 0.9f, 1e-3f}, {{"a", 0.0f}, {"u", 0.0f}}},
   };
+  if (!HasSsd()) {
+    rules.push_back({"RowWiseAdagrad", {0.1f, 1e-8f}, {{"a@row", 0.1f}}});
+  }
+  return rules;
 }
 
 void ExpectSame(const EmbeddingTable& a, const EmbeddingTable& b,
@@ -201,8 +211,8 @@ TEST_F(SeveralMemoriesTest, EveryRuleTrainsToTheSameBits) {
     // 64 cache slots: fewer than the distinct rows of a step. 1024: a step
     // fits.
     for (const int64_t cache_slots : {64, 1024}) {
-      const TableOptions options = Options(
-          "v", cache_slots * RowBytes(static_cast<int>(rule.slots.size())));
+      const TableOptions options =
+          Options("v", cache_slots * RowBytes(rule.slots));
       const auto table_on_test = MakeTable(options);
       const auto in_memory = MakeTable(InMemory(options));
       ASSERT_EQ(table_on_test->storage(), testing::StorageUnderTest());
@@ -291,7 +301,7 @@ TEST_F(SeveralMemoriesTest, ADeviceMakesARowAnewInItsPlace) {
   std::unique_ptr<GpuRowHome> device;
   ASSERT_OK(MakeGpuRowHome(options, &device));
   const std::vector<float> initial = {0.5f, 0.25f};
-  ASSERT_OK(device->Relayout(initial));
+  ASSERT_OK(device->Relayout(FullSlots(kDim, initial)));
   std::vector<RowHandle> rows;
   for (RowHandle row = 0; row < 1000; ++row) rows.push_back(row);
   const std::vector<float> nines(rows.size() * kDim, 9.0f);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/engine/base/row_shape.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/optimizer/row_rule.h"
@@ -90,12 +91,12 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
 
  public:
   explicit HostDeviceRows(const GpuRowHomeOptions& options)
-      : dim_(options.dim),
+      : shape_(options.dim),
         defaults_(options.default_rows.begin(), options.default_rows.end()),
         counters_(options.keeps_counters ? new HostCounters : nullptr) {
     if (options.gpu_bytes == 0) return;
     places_.reset(new HostPlaces(options.gpu_bytes));
-    places_->SetRowBytes(dim_ * sizeof(float));
+    places_->SetRowBytes(dim() * sizeof(float));
   }
   ~HostDeviceRows() override { Clear(); }
 
@@ -110,7 +111,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     Check(handle < kFirstReservedHandle, "a new row's handle is reserved",
           handle);
     Check(default_row >= 0 &&
-              default_row < static_cast<int64_t>(defaults_.size()) / dim_,
+              default_row < static_cast<int64_t>(defaults_.size()) / dim(),
           "there is no such default row", default_row);
     std::lock_guard<std::mutex> lock(mu_);
     Check(rows_.count(handle) == 0, "a row is made twice", handle);
@@ -134,7 +135,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
   Status RenewRow(RowHandle handle, int64_t default_row) override {
     const Call call(this);
     Check(default_row >= 0 &&
-              default_row < static_cast<int64_t>(defaults_.size()) / dim_,
+              default_row < static_cast<int64_t>(defaults_.size()) / dim(),
           "there is no such default row", default_row);
     std::lock_guard<std::mutex> lock(mu_);
     Row* const row = At(handle);
@@ -165,13 +166,15 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     const Call call(this);
     EV_RETURN_IF_ERROR(StartTransfer());
     CheckColumn(column);
+    const int64_t width = shape_.width(column);
     std::lock_guard<std::mutex> lock(mu_);
     for (size_t i = 0; i < handles.size(); ++i) {
-      float* to = out + i * dim_;
+      float* to = out + i * width;
       if (handles[i] >= kFirstReservedHandle) {
-        std::fill_n(to, dim_, std::numeric_limits<float>::quiet_NaN());
+        std::fill_n(to, width, std::numeric_limits<float>::quiet_NaN());
       } else {
-        std::copy_n(At(handles[i])->floats.data() + column * dim_, dim_, to);
+        std::copy_n(At(handles[i])->floats.data() + shape_.offset(column),
+                    width, to);
       }
     }
     return Status::OK();
@@ -186,7 +189,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
       auto* const rows = static_cast<HostDeviceRows*>(table.table);
       // The caller keeps the table locks until the step has looked up the ids.
       rows->FillQueued();
-      all.push_back({rows, rows->dim_, rows->known_, rows->counters_});
+      all.push_back({rows, rows->dim(), rows->known_, rows->counters_});
     }
     *step = MakeHostDeviceStep(tables, stream, std::move(all));
     return Status::OK();
@@ -211,7 +214,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     FillQueued();
     Check(!Selects(pooling.combiner), "the combiner selects", 0);
     out = MutableFloats(
-        Find(out.data(), pooling.num_samples() * dim_, pooling.stream),
+        Find(out.data(), pooling.num_samples() * dim(), pooling.stream),
         out.type());
     std::lock_guard<std::mutex> lock(mu_);
     std::vector<const float*> rows;
@@ -226,7 +229,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     batch.rows = rows.data();
     batch.inverse = pooling.inverse.data();
     batch.offsets = pooling.offsets.data();
-    batch.dim = dim_;
+    batch.dim = dim();
     batch.combiner = pooling.combiner;
     PoolSamples(batch, 0, pooling.num_samples(), out);
   }
@@ -250,16 +253,16 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     occurrences.ends = ends.data();
     occurrences.samples = samples.data();
     const int64_t num_rows = update.rows.size();
-    std::vector<float> sums(num_rows * dim_);
+    std::vector<float> sums(num_rows * dim());
     const ConstFloats grads =
         update.put_grads != nullptr
             ? static_cast<const HostDeviceGradients*>(update.put_grads)->all()
-            : ConstFloats(Find(update.grads.data(), update.num_samples * dim_,
+            : ConstFloats(Find(update.grads.data(), update.num_samples * dim(),
                                update.stream),
                           update.grads.type());
     SumOccurrences(occurrences,
                    update.factors.empty() ? nullptr : update.factors.data(),
-                   grads, dim_, 0, num_rows, sums.data());
+                   grads, dim(), 0, num_rows, sums.data());
     std::unique_ptr<const RowRule> rule;
     EV_RETURN_IF_ERROR(MakeRowRule(update.rule, update.hyper, &rule));
     return ApplyMarked(*rule, update.rows, update.slot_columns, sums.data());
@@ -267,7 +270,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
 
   Status BringGradients(ConstFloats grads, int64_t num_samples,
                         const DeviceStream& stream, void* out) override {
-    const int64_t n = num_samples * dim_ * FloatBytes(grads.type());
+    const int64_t n = num_samples * dim() * FloatBytes(grads.type());
     std::copy_n(Find(grads.data(), n, &stream), n, static_cast<char*>(out));
     return Status::OK();
   }
@@ -277,7 +280,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     Check(Reach(grads.data()) == nullptr,
           "gradients that are there are to be put", num_samples);
     EV_RETURN_IF_ERROR(AllocateOnDevice("gradients"));
-    put->reset(new HostDeviceGradients(grads.type(), dim_, num_samples));
+    put->reset(new HostDeviceGradients(grads.type(), dim(), num_samples));
     return Status::OK();
   }
 
@@ -286,7 +289,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     EV_RETURN_IF_ERROR(StartTransfer());
     std::lock_guard<std::mutex> lock(mu_);
     for (size_t i = 0; i < handles.size(); ++i) {
-      out[i] = SumOfSquares(At(handles[i])->floats.data(), dim_);
+      out[i] = SumOfSquares(At(handles[i])->floats.data(), dim());
     }
     return Status::OK();
   }
@@ -299,11 +302,12 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     for (RowHandle handle : handles) {
       Check(handle < kFirstReservedHandle, "what is written is no row", handle);
     }
+    const int64_t width = shape_.width(column);
     const Writing writing(this, handles);
     std::lock_guard<std::mutex> lock(mu_);
     for (size_t i = 0; i < handles.size(); ++i) {
-      std::copy_n(in + i * dim_, dim_,
-                  At(handles[i])->floats.data() + column * dim_);
+      std::copy_n(in + i * width, width,
+                  At(handles[i])->floats.data() + shape_.offset(column));
     }
     return Status::OK();
   }
@@ -313,7 +317,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     const Call call(this);
     EV_RETURN_IF_ERROR(StartTransfer());
     const Writing writing(this, handles);
-    const size_t floats = dim_ * (1 + initial_.size());
+    const size_t floats = shape_.floats();
     for (size_t begin = 0; begin < handles.size(); begin += kStretch) {
       const size_t n = std::min(kStretch, handles.size() - begin);
       std::vector<float> rows(n * floats,
@@ -332,7 +336,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
                    const TakeRows& take) override {
     const Call call(this);
     EV_RETURN_IF_ERROR(StartTransfer());
-    const size_t floats = dim_ * (1 + initial_.size());
+    const size_t floats = shape_.floats();
     for (size_t begin = 0; begin < handles.size(); begin += kStretch) {
       const size_t n = std::min(kStretch, handles.size() - begin);
       std::vector<float> rows(n * floats);
@@ -363,7 +367,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     std::vector<int64_t> offsets;
     for (int column : slot_columns) {
       CheckColumn(1 + column);
-      offsets.push_back((1 + column) * dim_);
+      offsets.push_back(shape_.offset(1 + column));
     }
     std::lock_guard<std::mutex> lock(mu_);
     for (size_t i = 0; i < handles.size(); ++i) {
@@ -371,29 +375,27 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
       float* row = At(handles[i])->floats.data();
       RowBlock block;
       block.rows = &row;
-      block.grads = grads + i * dim_;
+      block.grads = grads + i * dim();
       block.num_rows = 1;
-      block.dim = dim_;
+      block.dim = dim();
       block.slot_offsets = offsets.data();
       rule.Apply(block);
     }
     return Status::OK();
   }
 
-  Status Relayout(Span<const float> initial_values) override {
+  Status Relayout(Span<const SlotShape> slots) override {
     const Call call(this, /*alone=*/true);
     EV_RETURN_IF_ERROR(StartTransfer());
-    Check(initial_values.size() >= initial_.size(), "slots are taken away",
-          initial_values.size());
-    const size_t before = initial_.size();
-    initial_.assign(initial_values.begin(), initial_values.end());
+    const size_t before = shape_.num_slots();
+    Check(slots.size() >= before, "slots are taken away", slots.size());
+    shape_ = shape_.With(slots);
     if (places_ != nullptr) {
-      places_->SetRowBytes(dim_ * (1 + initial_.size()) * sizeof(float));
+      places_->SetRowBytes(shape_.floats() * sizeof(float));
     }
     for (auto& row : rows_) {
-      for (size_t s = before; s < initial_.size(); ++s) {
-        row.second.floats.resize((2 + s) * dim_, initial_[s]);
-      }
+      row.second.floats.resize(shape_.floats());
+      shape_.FillSlots(before, row.second.floats.data());
     }
     return Status::OK();
   }
@@ -456,7 +458,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
 
   int64_t bytes() const override {
     std::lock_guard<std::mutex> lock(mu_);
-    return rows_.size() * dim_ * (1 + initial_.size()) * sizeof(float);
+    return rows_.size() * shape_.floats() * sizeof(float);
   }
 
  private:
@@ -470,9 +472,9 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
   const float* RowOf(RowHandle handle) {
     if (handle < kFirstReservedHandle) return At(handle)->floats.data();
     const int64_t r = handle - kFirstReservedHandle;
-    Check(r < static_cast<int64_t>(defaults_.size()) / dim_,
+    Check(r < static_cast<int64_t>(defaults_.size()) / dim(),
           "there is no such default row", r);
-    return defaults_.data() + r * dim_;
+    return defaults_.data() + r * dim();
   }
 
   // REQUIRES: mu_ is held, or the call runs alone.
@@ -484,7 +486,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
   }
 
   void CheckColumn(int column) const {
-    Check(column >= 0 && column <= static_cast<int>(initial_.size()),
+    Check(column >= 0 && column <= static_cast<int>(shape_.num_slots()),
           "there is no such column", column);
   }
 
@@ -499,23 +501,23 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     std::lock_guard<std::mutex> lock(mu_);
     for (RowHandle handle : queue_) {
       Row* row = &rows_[handle];
-      const float* from = defaults_.data() + row->default_row * dim_;
-      row->floats.assign(from, from + dim_);
-      for (float value : initial_) {
-        row->floats.insert(row->floats.end(), dim_, value);
-      }
+      const float* from = defaults_.data() + row->default_row * dim();
+      row->floats.assign(from, from + dim());
+      row->floats.resize(shape_.floats());
+      shape_.FillSlots(0, row->floats.data());
     }
     queue_.clear();
     for (const auto& key : new_keys_) known_->Put(key.first, key.second);
     new_keys_.clear();
   }
 
-  const int64_t dim_;
+  int64_t dim() const { return shape_.dim(); }
+
+  RowShape shape_;  // changed only by calls that run alone
   const std::vector<float> defaults_;
   const std::shared_ptr<HostKnownKeys> known_{new HostKnownKeys};
   const std::shared_ptr<HostCounters> counters_;  // null if none is kept
   std::unique_ptr<HostPlaces> places_;  // null if all rows are on the device
-  std::vector<float> initial_;  // per slot; changed by calls that run alone
   std::atomic<int> calls_{0};
   mutable std::mutex mu_;
   std::unordered_map<RowHandle, Row> rows_;

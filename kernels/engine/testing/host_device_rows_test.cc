@@ -274,7 +274,7 @@ TEST(HostDeviceRowsTest, ARenewedRowIsANewOne) {
   std::unique_ptr<GpuRowHome> rows;
   ASSERT_OK(MakeGpuRowHome(options, &rows));
   const std::vector<float> initial = {0.5f};
-  ASSERT_OK(rows->Relayout(initial));
+  ASSERT_OK(rows->Relayout(FullSlots(1, initial)));
   const std::vector<RowHandle> both = {7, 8};
   for (const RowHandle row : both) ASSERT_OK(rows->NewRow(row, 0));
   const std::vector<float> nines = {9.0f, 9.0f};

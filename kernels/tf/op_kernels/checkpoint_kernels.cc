@@ -78,6 +78,7 @@ class ExportOp : public OpKernel {
     OP_REQUIRES_OK(
         context, MoveToOutput(context, 8, &snapshot.filtered_partition_offset));
     for (int s = 0; s < slot_names_.size(); ++s) {
+      rows.set_dim(1, ev::SlotWidth(slot_names_[s], resource->dim()));
       OP_REQUIRES_OK(context, MoveToOutput(context, kFirstSlot + s, rows,
                                            &snapshot.slots[s]));
     }
@@ -131,8 +132,9 @@ class ImportOp : public OpKernel {
     std::vector<const float*> slot_values(slots.size());
     for (int s = 0; s < slots.size(); ++s) {
       const Tensor& tensor = context->input(5 + s);
-      OP_REQUIRES_OK(context, CheckMatrix(tensor, n, resource->dim(), name,
-                                          slots[s].name.c_str()));
+      OP_REQUIRES_OK(context,
+                     CheckMatrix(tensor, n, slots[s].WidthIn(resource->dim()),
+                                 name, slots[s].name.c_str()));
       slot_values[s] = Data<float>(tensor);
     }
     if (clear_) OP_REQUIRES_OK(context, ToTf(resource->table()->Clear()));

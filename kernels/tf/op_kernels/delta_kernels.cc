@@ -50,7 +50,8 @@ Status ScalarOutput(OpKernelContext* context, int output, int64_t value) {
 
 // Sets outputs 0 to 3, and slots from first_slot on.
 Status OutputRows(OpKernelContext* context, const ev::TableSnapshot& rows,
-                  const EvResource& resource, int first_slot) {
+                  const EvResource& resource, int first_slot,
+                  const std::vector<std::string>& slot_names) {
   TensorShape matrix;
   TF_RETURN_IF_ERROR(
       MatrixShape(rows.keys.size(), resource.dim(), resource.name(), &matrix));
@@ -59,6 +60,7 @@ Status OutputRows(OpKernelContext* context, const ev::TableSnapshot& rows,
   TF_RETURN_IF_ERROR(ToOutput(context, 2, rows.versions));
   TF_RETURN_IF_ERROR(ToOutput(context, 3, rows.frequencies));
   for (size_t s = 0; s < rows.slots.size(); ++s) {
+    matrix.set_dim(1, ev::SlotWidth(slot_names[s], resource.dim()));
     TF_RETURN_IF_ERROR(ToOutput(context, first_slot + static_cast<int>(s),
                                 matrix, rows.slots[s]));
   }
@@ -142,7 +144,8 @@ class ExportChangesOp : public OpKernel {
     OP_REQUIRES_OK(context, ToTf(resource->table()->ExportChanges(
                                 since, slot_names_, &delta)));
     const ev::TableSnapshot& changed = delta.changed;
-    OP_REQUIRES_OK(context, OutputRows(context, changed, *resource, 12));
+    OP_REQUIRES_OK(context,
+                   OutputRows(context, changed, *resource, 12, slot_names_));
     OP_REQUIRES_OK(context, ToOutput(context, 4, changed.partition_offset));
     OP_REQUIRES_OK(context, ToOutput(context, 5, changed.filtered_keys));
     OP_REQUIRES_OK(context, ToOutput(context, 6, changed.filtered_versions));
@@ -178,7 +181,8 @@ class ExportNewerOp : public OpKernel {
     ev::TableSnapshot rows;
     OP_REQUIRES_OK(context, ToTf(resource->table()->ExportNewer(
                                 version, slot_names_, &rows)));
-    OP_REQUIRES_OK(context, OutputRows(context, rows, *resource, 4));
+    OP_REQUIRES_OK(context,
+                   OutputRows(context, rows, *resource, 4, slot_names_));
   }
 
  private:

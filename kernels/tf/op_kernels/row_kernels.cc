@@ -111,6 +111,7 @@ class ReadRowsOp : public OpKernel {
                                         resource->name(), &shape));
     std::vector<float*> outputs(num_outputs());
     for (int i = 0; i < num_outputs(); ++i) {
+      if (i > 0) shape.set_dim(1, slots[i - 1].WidthIn(resource->dim()));
       Tensor* output = nullptr;
       OP_REQUIRES_OK(context, context->allocate_output(i, shape, &output));
       outputs[i] = MutableData<float>(output);
@@ -153,7 +154,9 @@ class WriteRowsOp : public OpKernel {
     std::vector<const float*> rows(1 + slots.size());
     for (int i = 0; i < rows.size(); ++i) {
       const Tensor& tensor = context->input(4 + i);
-      OP_REQUIRES_OK(context, CheckMatrix(tensor, n, resource->dim(), name,
+      const int64_t width =
+          i == 0 ? resource->dim() : slots[i - 1].WidthIn(resource->dim());
+      OP_REQUIRES_OK(context, CheckMatrix(tensor, n, width, name,
                                           i == 0 ? "the values"
                                                  : slots[i - 1].name.c_str()));
       rows[i] = Data<float>(tensor);

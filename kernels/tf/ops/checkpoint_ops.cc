@@ -46,9 +46,8 @@ REGISTER_OP("EvExport")
                                " names");
       }
       const DimensionHandle n = c->UnknownDim();
-      const ShapeHandle rows = c->Matrix(n, RowDim(c, 0));
       c->set_output(0, c->Vector(n));
-      c->set_output(1, rows);
+      c->set_output(1, c->Matrix(n, RowDim(c, 0)));
       // [N], or [0] when the table does not record them.
       c->set_output(2, c->Vector(c->UnknownDim()));
       c->set_output(3, c->Vector(c->UnknownDim()));
@@ -58,7 +57,9 @@ REGISTER_OP("EvExport")
       c->set_output(6, c->Vector(c->UnknownDim()));
       c->set_output(7, c->Vector(m));
       c->set_output(8, c->Vector(1001));
-      for (int s = 0; s < num_slots; ++s) c->set_output(9 + s, rows);
+      for (int s = 0; s < num_slots; ++s) {
+        c->set_output(9 + s, c->Matrix(n, SlotDim(c, 0, names[s])));
+      }
       for (int i = 9 + num_slots; i < c->num_outputs(); ++i) {
         c->set_output(i, c->UnknownShape());
       }
@@ -79,7 +80,7 @@ filtered_keys: [M], keys that an exact filter has counted and not admitted, in t
 filtered_versions: [M], or [0] when not recorded.
 filtered_frequencies: [M], occurrences of each.
 filtered_partition_offset: [1001].
-slots: S matrices [N, D].
+slots: S matrices [N, D], or [N, 1] for a slot with one number per row.
 tensors: The first of the tensors of the table as a whole
   (kernels/engine/embedding/table_tensors.cc).
 num_slots: S.
@@ -125,8 +126,8 @@ REGISTER_OP("EvImport")
       TF_RETURN_IF_ERROR(InputOfRank(c, 3, 1, "versions", &meta));
       TF_RETURN_IF_ERROR(InputOfRank(c, 4, 1, "frequencies", &meta));
       for (int s = 0; s < num_slots; ++s) {
-        TF_RETURN_IF_ERROR(
-            InputMatrix(c, 5 + s, n, RowDim(c, 0), StrCat("slot ", names[s])));
+        TF_RETURN_IF_ERROR(InputMatrix(c, 5 + s, n, SlotDim(c, 0, names[s]),
+                                       StrCat("slot ", names[s])));
       }
       return Status();
     })
@@ -139,7 +140,7 @@ keys: [N].
 values: [N, D].
 versions: [N], or [0]: never updated.
 frequencies: [N], or [0]: none.
-slots: S matrices [N, D].
+slots: S matrices [N, D], or [N, 1] for a slot with one number per row.
 num_slots: S.
 slot_names: S names. A missing slot is created.
 slot_inits: S initial values of the slots of new rows.

@@ -30,13 +30,14 @@ Status SetRowShapes(InferenceContext* c, int first_slot) {
                            " names");
   }
   const DimensionHandle n = c->UnknownDim();
-  const ShapeHandle rows = c->Matrix(n, RowDim(c, 0));
   c->set_output(0, c->Vector(n));
-  c->set_output(1, rows);
+  c->set_output(1, c->Matrix(n, RowDim(c, 0)));
   c->set_output(2, c->Vector(c->UnknownDim()));
   c->set_output(3, c->Vector(c->UnknownDim()));
   for (int i = first_slot; i < c->num_outputs(); ++i) {
-    c->set_output(i, i - first_slot < num_slots ? rows : c->UnknownShape());
+    const int s = i - first_slot;
+    c->set_output(i, s < num_slots ? c->Matrix(n, SlotDim(c, 0, names[s]))
+                                   : c->UnknownShape());
   }
   return Status();
 }
@@ -138,7 +139,7 @@ erased_keys: [E], keys that were erased or evicted and have no row, in the same 
 replaces: 1 if this is the whole table; a copy must be emptied first.
 default_rows: [R, D], the table's default rows if replaces is 1, else [0, D].
 cut: The moment of the export.
-slots: S matrices [N, D].
+slots: S matrices [N, D], or [N, 1] for a slot with one number per row.
 tensors: The tensors of the table as a whole that follow default_rows
   (kernels/engine/embedding/table_tensors.cc).
 num_slots: S.
@@ -171,7 +172,7 @@ keys: [N], in ascending order of (floormod(key, 1000), key).
 values: [N, D].
 versions: [N].
 frequencies: [N], or [0] when not recorded.
-slots: S matrices [N, D].
+slots: S matrices [N, D], or [N, 1] for a slot with one number per row.
 num_slots: S.
 slot_names: S names of slots.
 )doc");

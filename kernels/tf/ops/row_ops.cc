@@ -19,14 +19,14 @@ using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 using tensorflow::strings::StrCat;
 
-Status CheckSlots(InferenceContext* c, int* num_slots) {
-  TF_RETURN_IF_ERROR(c->GetAttr("num_slots", num_slots));
-  std::vector<std::string> names;
-  TF_RETURN_IF_ERROR(c->GetAttr("slot_names", &names));
+Status CheckSlots(InferenceContext* c, std::vector<std::string>* names) {
+  int num_slots;
+  TF_RETURN_IF_ERROR(c->GetAttr("num_slots", &num_slots));
+  TF_RETURN_IF_ERROR(c->GetAttr("slot_names", names));
   std::vector<float> inits;
   TF_RETURN_IF_ERROR(c->GetAttr("slot_inits", &inits));
-  if (names.size() != *num_slots || inits.size() != *num_slots) {
-    return InvalidArgument(*num_slots, " slots came with ", names.size(),
+  if (names->size() != num_slots || inits.size() != num_slots) {
+    return InvalidArgument(num_slots, " slots came with ", names->size(),
                            " names and ", inits.size(), " initial values");
   }
   return Status();
@@ -93,12 +93,15 @@ REGISTER_OP("EvReadRows")
     .Attr("slot_inits: list(float)")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
-      int num_slots;
-      TF_RETURN_IF_ERROR(CheckSlots(c, &num_slots));
+      std::vector<std::string> slots;
+      TF_RETURN_IF_ERROR(CheckSlots(c, &slots));
       ShapeHandle keys;
       TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "keys", &keys));
-      const ShapeHandle rows = c->Matrix(c->Dim(keys, 0), RowDim(c, 0));
-      for (int s = 0; s <= num_slots; ++s) c->set_output(s, rows);
+      const DimensionHandle n = c->Dim(keys, 0);
+      c->set_output(0, c->Matrix(n, RowDim(c, 0)));
+      for (size_t s = 0; s < slots.size(); ++s) {
+        c->set_output(1 + s, c->Matrix(n, SlotDim(c, 0, slots[s])));
+      }
       return Status();
     })
     .Doc(R"doc(
@@ -108,7 +111,7 @@ nothing.
 resource: The handle.
 keys: [M].
 values: [M, D].
-slots: S matrices [M, D].
+slots: S matrices [M, D], or [M, 1] for a slot with one number per row.
 num_slots: S.
 slot_names: S names. A missing slot is created.
 slot_inits: S initial values of the slots of new rows.
@@ -126,17 +129,18 @@ REGISTER_OP("EvWriteRows")
     .Attr("slot_inits: list(float)")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
-      int num_slots;
-      TF_RETURN_IF_ERROR(CheckSlots(c, &num_slots));
+      std::vector<std::string> slots;
+      TF_RETURN_IF_ERROR(CheckSlots(c, &slots));
       ShapeHandle keys, counts, step;
       TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "keys", &keys));
       TF_RETURN_IF_ERROR(InputOfRank(c, 2, 1, "counts", &counts));
       TF_RETURN_IF_ERROR(c->Merge(keys, counts, &keys));
       TF_RETURN_IF_ERROR(InputOfRank(c, 3, 0, "step", &step));
-      for (int s = 0; s <= num_slots; ++s) {
-        TF_RETURN_IF_ERROR(
-            InputMatrix(c, 4 + s, c->Dim(keys, 0), RowDim(c, 0),
-                        s == 0 ? std::string("values") : StrCat("slot ", s)));
+      const DimensionHandle n = c->Dim(keys, 0);
+      TF_RETURN_IF_ERROR(InputMatrix(c, 4, n, RowDim(c, 0), "values"));
+      for (size_t s = 0; s < slots.size(); ++s) {
+        TF_RETURN_IF_ERROR(InputMatrix(c, 5 + s, n, SlotDim(c, 0, slots[s]),
+                                       StrCat("slot ", s + 1)));
       }
       return Status();
     })
@@ -148,7 +152,7 @@ keys: [M], distinct.
 counts: [M], added to the rows' frequencies.
 step: Scalar, the rows' new version.
 values: [M, D].
-slots: S matrices [M, D].
+slots: S matrices [M, D], or [M, 1] for a slot with one number per row.
 num_slots: S.
 slot_names: S names. A missing slot is created.
 slot_inits: S initial values of the slots of new rows.

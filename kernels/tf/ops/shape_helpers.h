@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "kernels/engine/base/slot_name.h"
 #include "tensorflow/core/framework/shape_inference.h"
 
 namespace embedding_variable {
@@ -23,6 +24,13 @@ inline tensorflow::shape_inference::DimensionHandle RowDim(
   const auto& shape = (*handle_data)[0].shape;
   if (!c->RankKnown(shape) || c->Rank(shape) != 2) return c->UnknownDim();
   return c->Dim(shape, 1);
+}
+
+// Returns the width of a slot of that table.
+inline tensorflow::shape_inference::DimensionHandle SlotDim(
+    tensorflow::shape_inference::InferenceContext* c, int input,
+    const std::string& slot) {
+  return ev::IsPerRowSlot(slot) ? c->MakeDim(1) : RowDim(c, input);
 }
 
 // Merges the shape of input `input` with rank `rank`. `what` names the input in

@@ -101,8 +101,9 @@ def _update_rows(optimizer, var, keys, counts, values, rows, step, run):
   columns = [view.column for _, view in slots]
   initial = [view.initial for _, view in slots]
   row_values, slot_values = row_ops.read_rows(var.handle, keys, columns, initial)
-  temporary = _temporary(var, "rows")
-  slot_temporaries = [_temporary(var, "slot_" + c) for c in columns]
+  temporary = _temporary(var.dim, "rows")
+  slot_temporaries = [_temporary(view.dim, "slot_%d" % s)
+                      for s, (_, view) in enumerate(slots)]
   filled = [
       resource_variable_ops.assign_variable_op(t.handle, v)
       for t, v in zip([temporary] + slot_temporaries, [row_values] + slot_values)
@@ -124,11 +125,11 @@ def _update_rows(optimizer, var, keys, counts, values, rows, step, run):
     ])
 
 
-def _temporary(var, name):
+def _temporary(dim, name):
   """Returns a dense variable `[None, dim]`, in no collection, assigned before use."""
   return resource_variable_ops.ResourceVariable(
-      initial_value=lambda: array_ops.zeros([0, var.dim]),
-      shape=tensor_shape.TensorShape([None, var.dim]), dtype=dtypes.float32,
+      initial_value=lambda: array_ops.zeros([0, dim]),
+      shape=tensor_shape.TensorShape([None, dim]), dtype=dtypes.float32,
       trainable=False, collections=[], name=name)
 
 

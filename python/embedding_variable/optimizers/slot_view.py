@@ -24,6 +24,15 @@ from embedding_variable.tf_names import tensor_util
 from embedding_variable.tf_names import trackable
 
 
+# Ends the column of a slot with one number per row (kernels/engine/base/slot_name.h).
+_PER_ROW = "@row"
+
+
+def width(column, dim):
+  """Returns the numbers that a slot's column has in each row of a table of that dim."""
+  return 1 if column.endswith(_PER_ROW) else dim
+
+
 class SlotView(trackable.Trackable):
   """Stands for the slot variable that an optimizer would have created.
 
@@ -32,15 +41,17 @@ class SlotView(trackable.Trackable):
 
   Attributes:
     primary: the embedding variable.
-    column: string, name of the column ("Adagrad", "Adam_1"); the checkpoint's tensors
-      are `<variable>/<column>-values` and so on.
+    column: string, name of the column ("Adagrad", "Adam_1", "RowWiseAdagrad@row"); the
+      checkpoint's tensors are `<variable>/<column>-values` and so on.
     initial: float, initial value of the column in a new row.
+    dim: int, numbers of the column in each row: the table's dim, or 1.
   """
 
   def __init__(self, primary, column, initial):
     self.primary = primary
     self.column = column
     self.initial = float(initial)
+    self.dim = width(column, primary.dim)
     self._in_graph_mode = True
     self._initializer = None
     self._graph_key = primary._graph_key  # pylint: disable=protected-access
@@ -73,7 +84,7 @@ class SlotView(trackable.Trackable):
   @property
   def shape(self):
     """`[dim]`; for a table of fixed size `[rows, dim]`, like the table's shape."""
-    return self.primary.shape
+    return self.primary.shape[:-1].concatenate([self.dim])
 
   def get_shape(self):
     return self.shape
@@ -122,8 +133,8 @@ class SlotView(trackable.Trackable):
                                    [self.initial])
       rows = array_ops.gather(slots[0], inverse)
       rows = array_ops.reshape(
-          rows, array_ops.concat([array_ops.shape(ids), [self.primary.dim]], 0))
-      rows.set_shape(ids.shape.concatenate([self.primary.dim]))
+          rows, array_ops.concat([array_ops.shape(ids), [self.dim]], 0))
+      rows.set_shape(ids.shape.concatenate([self.dim]))
       return rows
 
   def value(self):
@@ -167,14 +178,19 @@ _local = threading.local()
 
 
 @contextlib.contextmanager
-def ordinary_slots():
-  """Context in which slots are ordinary variables even if their shape is that of a row."""
-  before = wants_ordinary()
-  _local.ordinary = True
+def _set(name):
+  """Context in which the flag is set in this thread."""
+  before = getattr(_local, name, False)
+  setattr(_local, name, True)
   try:
     yield
   finally:
-    _local.ordinary = before
+    setattr(_local, name, before)
+
+
+def ordinary_slots():
+  """Context in which slots are ordinary variables even if their shape is that of a row."""
+  return _set("ordinary")
 
 
 def wants_ordinary():
@@ -182,19 +198,23 @@ def wants_ordinary():
   return getattr(_local, "ordinary", False)
 
 
-@contextlib.contextmanager
+def per_row_slots():
+  """Context in which slots of tables have one number per row, whatever their shape."""
+  return _set("per_row")
+
+
+def wants_per_row():
+  """Returns whether `per_row_slots` is open in this thread."""
+  return getattr(_local, "per_row", False)
+
+
 def a_row_shown():
   """Context in which a table of fixed size without rows has one row in its shape.
 
   Optimizers create a slot's initial value in the variable's shape. A constant without
   elements would not contain its value.
   """
-  before = shows_a_row()
-  _local.a_row = True
-  try:
-    yield
-  finally:
-    _local.a_row = before
+  return _set("a_row")
 
 
 def shows_a_row():
@@ -216,6 +236,8 @@ def create_slots(optimizer, variables):
 def create(primary, name, initial):
   """Creates the next slot with a name: `name`, `name_1`, ... numbered as in TensorFlow.
 
+  In `per_row_slots`, the slot has one number per row.
+
   Args:
     primary: an embedding variable.
     name: string, the optimizer's name.
@@ -225,10 +247,11 @@ def create(primary, name, initial):
     A `SlotView`.
   """
   columns = primary.slot_columns
-  column, number = name, 0
+  end = _PER_ROW if wants_per_row() else ""
+  column, number = name + end, 0
   while column in columns:
     number += 1
-    column = "%s_%d" % (name, number)
+    column = "%s_%d%s" % (name, number, end)
   primary.add_slot_column(column, initial)
   return SlotView(primary, column, initial)
 

@@ -30,6 +30,16 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
                            std::to_string(slots.size()) + ", " +
                            table.QuotedName());
   }
+  for (const SlotSpec& slot : slots) {
+    if (slot.is_per_row() == rule.is_per_row()) continue;
+    return InvalidArgument(
+        "slot '" + slot.name + "' has one number per " +
+        (slot.is_per_row() ? "row" : "element") + ", rule " + rule.name() +
+        " needs one per " + (rule.is_per_row() ? "row" : "element") +
+        ": expected a name that " +
+        (rule.is_per_row() ? "ends" : "does not end") + " with " +
+        kPerRowSlotSuffix + ", " + table.QuotedName());
+  }
   if (in.keys.size() >
       static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
     return InvalidArgument(

@@ -410,6 +410,34 @@ TEST_F(RowUpdateTest, ASecondOptimizerWidensRowsOfALiveTable) {
   EXPECT_EQ(3u, table->slots().size());
 }
 
+TEST_F(RowUpdateTest, ASlotWithOneNumberPerRowIsBesideOtherSlots) {
+  auto alone = MakeTable("alone", 3), table = MakeTable("user", 3);
+  const std::vector<Slots> row_wise = {{{"a@row", 0.1f}}};
+  const std::vector<Slots> adam = {{{"m", 0.0f}, {"v", 0.5f}}};
+  Draw(2000, 3, 700);
+  const std::vector<float> zeros(grads_.size(), 0.0f);
+  for (int step = 0; step < 3; ++step) {
+    for (const auto& trained : {alone, table}) {
+      const std::vector<UpdateInput> inputs = {
+          Input(trained.get(), keys_, grads_)};
+      ASSERT_OK(ApplyRule("RowWiseAdagrad", std::vector<float>{0.1f, 1e-8f},
+                          inputs, row_wise, step, &pool_));
+    }
+    // A zero gradient changes no value.
+    const std::vector<UpdateInput> inputs = {Input(table.get(), keys_, zeros)};
+    ASSERT_OK(ApplyRule("Adam",
+                        std::vector<float>{0.1f, 0.5f, 0.5f, 1.0f, 0.5f, 0.5f},
+                        inputs, adam, step, &pool_));
+  }
+  TableSnapshot a, b;
+  ASSERT_OK(alone->Export(std::vector<std::string>{"a@row"}, &a));
+  ASSERT_OK(table->Export(std::vector<std::string>{"a@row", "v"}, &b));
+  EXPECT_EQ(a.values, b.values);
+  EXPECT_EQ(a.slots[0].size(), a.keys.size());
+  EXPECT_EQ(a.slots[0], b.slots[0]);
+  EXPECT_EQ(b.slots[1], std::vector<float>(b.values.size(), 0.0625f));
+}
+
 TEST_F(RowUpdateTest, NotANumberStaysInItsRow) {
   auto table = MakeTable("user", 16);
   const float inf = std::numeric_limits<float>::infinity();
@@ -484,6 +512,16 @@ TEST_F(RowUpdateErrorTest, RuleHyperparametersAndSlots) {
               ApplyRule("Adagrad", rate, inputs, two, 0, &pool_));
   ExpectError(invalid, "1 tables and 0 lists of slots",
               ApplyRule("Adagrad", rate, inputs, missing, 0, &pool_));
+  const std::vector<Slots> per_row = {{{"a@row", 0.1f}}};
+  ExpectError(invalid,
+              "slot 'a@row' has one number per row, rule Adagrad needs one per "
+              "element: expected a name that does not end with @row",
+              ApplyRule("Adagrad", rate, inputs, per_row, 0, &pool_));
+  ExpectError(invalid,
+              "slot 'Adagrad' has one number per element, rule RowWiseAdagrad "
+              "needs one per row: expected a name that ends with @row, table",
+              ApplyRule("RowWiseAdagrad", std::vector<float>{0.1f, 0.0f},
+                        inputs, one, 0, &pool_));
   ExpectError(invalid, "slot 'a' is named twice, table 'user'",
               ApplyRule("Adam", adam, inputs, same, 0, &pool_));
 }

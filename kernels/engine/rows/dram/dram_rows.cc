@@ -4,6 +4,7 @@
 #include "kernels/engine/rows/dram/dram_rows.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/optimizer/row_rule.h"
@@ -40,26 +41,27 @@ const RowHomeCosts& DramRows::costs() const {
 }
 
 Status DramRows::NewRow(RowHandle handle, int64_t default_row) {
-  float* to = store_->Row(handle);
-  to = std::copy_n(default_rows_.data() + default_row * dim_, dim_, to);
-  for (const float value : initial_values_) to = std::fill_n(to, dim_, value);
+  const int64_t dim = shape_.dim();
+  float* const to = store_->Row(handle);
+  std::copy_n(default_rows_.data() + default_row * dim, dim, to);
+  shape_.FillSlots(0, to);
   return Status::OK();
 }
 
 Status DramRows::Read(Span<const RowHandle> handles, int column, float* out) {
   const SlabView view = store_->view();
+  const int64_t offset = shape_.offset(column), width = shape_.width(column);
   const float* rows[kRowsAtOnce];
   for (size_t begin = 0; begin < handles.size(); begin += kRowsAtOnce) {
     const size_t n = std::min(kRowsAtOnce, handles.size() - begin);
-    float* const to = out + begin * dim_;
+    float* const to = out + begin * width;
     for (size_t i = 0; i < n; ++i) {
       const RowHandle handle = handles[begin + i];
       // Without a row the output is copied onto itself.
-      rows[i] = handle < kFirstReservedHandle
-                    ? RowAt(view, handle) + column * dim_
-                    : to + i * dim_;
+      rows[i] = handle < kFirstReservedHandle ? RowAt(view, handle) + offset
+                                              : to + i * width;
     }
-    CopyRows(rows, 0, n, dim_, to);
+    CopyRows(rows, 0, n, width, to);
   }
   return Status::OK();
 }
@@ -67,14 +69,14 @@ Status DramRows::Read(Span<const RowHandle> handles, int column, float* out) {
 Status DramRows::ReadColumnsOnce(Span<const RowHandle> handles,
                                  Span<const int> columns,
                                  Span<float* const> out) {
-  const int64_t floats = store_->floats_per_row();
   for (size_t i = 0; i < handles.size(); ++i) {
     if (i + kRowsAhead < handles.size()) {
-      store_->PrefetchRow(handles[i + kRowsAhead], floats);
+      store_->PrefetchRow(handles[i + kRowsAhead], shape_.floats());
     }
     const float* const row = store_->Row(handles[i]);
     for (size_t c = 0; c < columns.size(); ++c) {
-      std::copy_n(row + columns[c] * dim_, dim_, out[c] + i * dim_);
+      const int64_t width = shape_.width(columns[c]);
+      std::copy_n(row + shape_.offset(columns[c]), width, out[c] + i * width);
     }
   }
   return Status::OK();
@@ -83,9 +85,9 @@ Status DramRows::ReadColumnsOnce(Span<const RowHandle> handles,
 Status DramRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
   for (size_t i = 0; i < handles.size(); ++i) {
     if (i + kRowsAhead < handles.size()) {
-      store_->PrefetchRow(handles[i + kRowsAhead], dim_);
+      store_->PrefetchRow(handles[i + kRowsAhead], shape_.dim());
     }
-    out[i] = SumOfSquares(store_->Row(handles[i]), dim_);
+    out[i] = SumOfSquares(store_->Row(handles[i]), shape_.dim());
   }
   return Status::OK();
 }
@@ -93,28 +95,25 @@ Status DramRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
 Status DramRows::Write(Span<const RowHandle> handles, int column,
                        const float* in) {
   const SlabView view = store_->view();
+  const int64_t offset = shape_.offset(column), width = shape_.width(column);
   for (size_t i = 0; i < handles.size(); ++i) {
     if (i + kRowsAhead < handles.size()) {
-      PrefetchBytes(RowAt(view, handles[i + kRowsAhead]) + column * dim_,
-                    dim_ * sizeof(float));
+      PrefetchBytes(RowAt(view, handles[i + kRowsAhead]) + offset,
+                    width * sizeof(float));
     }
-    std::copy_n(in + i * dim_, dim_, RowAt(view, handles[i]) + column * dim_);
+    std::copy_n(in + i * width, width, RowAt(view, handles[i]) + offset);
   }
   return Status::OK();
 }
 
-Status DramRows::Relayout(Span<const float> initial_values) {
-  const size_t before = initial_values_.size();
-  std::vector<float> after(initial_values.begin(), initial_values.end());
-  if (after.size() != before) {
-    EV_RETURN_IF_ERROR(
-        store_->Relayout((1 + after.size()) * dim_, [&](float* row) {
-          for (size_t s = before; s < after.size(); ++s) {
-            std::fill_n(row + (1 + s) * dim_, dim_, after[s]);
-          }
-        }));
+Status DramRows::Relayout(Span<const SlotShape> slots) {
+  const size_t before = shape_.num_slots();
+  RowShape after = shape_.With(slots);
+  if (slots.size() != before) {
+    EV_RETURN_IF_ERROR(store_->Relayout(
+        after.floats(), [&](float* row) { after.FillSlots(before, row); }));
   }
-  initial_values_.swap(after);
+  shape_ = std::move(after);
   return Status::OK();
 }
 
@@ -134,11 +133,11 @@ Status DramRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
   float* rows[kRowsAtOnce];
   int64_t slot_offsets[kMaxRuleSlots];
   for (size_t k = 0; k < slot_columns.size(); ++k) {
-    slot_offsets[k] = (1 + slot_columns[k]) * dim_;
+    slot_offsets[k] = shape_.offset(1 + slot_columns[k]);
   }
   RowBlock block;
   block.rows = rows;
-  block.dim = dim_;
+  block.dim = shape_.dim();
   block.slot_offsets = slot_offsets;
   // Gradients are adjacent, rows need not be. A run ends at a handle without a
   // row.
@@ -153,7 +152,7 @@ Status DramRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
       continue;
     }
     block.num_rows = static_cast<int64_t>(n);
-    block.grads = grads + i * dim_;
+    block.grads = grads + i * shape_.dim();
     rule.Apply(block);
     i += n;
   }

@@ -11,9 +11,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/row_shape.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/rows/row_home.h"
@@ -27,7 +27,7 @@ class DramRows : public RowHome {
   // initially 'dim' floats each. default_rows: [R, dim]. Both must outlive this
   // object.
   DramRows(int64_t dim, Span<const float> default_rows, RowStore* store)
-      : dim_(dim), default_rows_(default_rows), store_(store) {}
+      : shape_(dim), default_rows_(default_rows), store_(store) {}
 
   // Never fails: the memory was allocated with the handle.
   Status NewRow(RowHandle handle, int64_t default_row) override;
@@ -37,7 +37,7 @@ class DramRows : public RowHome {
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override;
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override;
-  Status Relayout(Span<const float> initial_values) override;
+  Status Relayout(Span<const SlotShape> slots) override;
   // Rows and their memory are freed with the handles (RowStore::Free, Clear).
   void Forget(Span<const RowHandle>) override {}
   void Clear() override {}
@@ -53,11 +53,9 @@ class DramRows : public RowHome {
   const RowHomeCosts& costs() const override;
 
  private:
-  const int64_t dim_;
+  RowShape shape_;  // changed only by calls that run alone
   const Span<const float> default_rows_;
   RowStore* const store_;
-  // by slot, for new rows; written only by calls that run alone
-  std::vector<float> initial_values_;
 };
 
 }  // namespace ev

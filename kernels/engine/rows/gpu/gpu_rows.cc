@@ -59,7 +59,8 @@ Status GpuRows::Make(const GpuRowHomeOptions& options,
 
 GpuRows::GpuRows(int device, const GpuRowHomeOptions& options)
     : device_(device),
-      dim_(options.dim),
+      // Kernels access rows in vectors of four floats if the dim allows.
+      shape_(options.dim, {}, options.dim % 4 == 0 ? 4 : 1),
       budget_(options.gpu_bytes),
       places_(budget_ == 0 ? nullptr : new RowPlaces(options.tier_strategy)),
       known_(new KnownKeys(device)) {}
@@ -87,7 +88,7 @@ Status GpuRows::StartStep(Span<const GpuStepTable> tables,
 Status GpuRows::StartGradients(ConstFloats grads, int64_t num_samples,
                                std::unique_ptr<DeviceGradients>* put) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  return GpuGradients::Make(device_, dim_, grads, num_samples, put);
+  return GpuGradients::Make(device_, dim(), grads, num_samples, put);
 }
 
 Status GpuRows::BringGradients(ConstFloats grads, int64_t num_samples,
@@ -96,7 +97,7 @@ Status GpuRows::BringGradients(ConstFloats grads, int64_t num_samples,
   EV_RETURN_IF_ERROR(CheckIsOn(device_, grads.data(), "the gradient"));
   const cudaStream_t native = static_cast<cudaStream_t>(stream.native);
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      out, grads.data(), num_samples * dim_ * FloatBytes(grads.type()),
+      out, grads.data(), num_samples * dim() * FloatBytes(grads.type()),
       cudaMemcpyDeviceToHost, native));
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(native));
   return Status::OK();
@@ -104,7 +105,7 @@ Status GpuRows::BringGradients(ConstFloats grads, int64_t num_samples,
 
 Status GpuRows::Create(const GpuRowHomeOptions& options) {
   const Span<const float> default_rows = options.default_rows;
-  pieces_ = NewPieces(dim_, -1);
+  pieces_ = NewPieces(dim(), -1);
   if (options.keeps_counters) counters_.reset(new RowCounters);
   const size_t bytes = default_rows.size() * sizeof(float);
   EV_RETURN_IF_ERROR(defaults_.Allocate(bytes, "default rows"));
@@ -263,11 +264,10 @@ Status GpuRows::WriteQueuedRows(NewRows::Writing* writing, TransferRing* ring) {
     batch.rows = pieces();
     batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
     batch.num_rows = n;
-    batch.dim = dim_;
+    batch.dim = dim();
     EV_RETURN_IF_ERROR(LaunchNewRows(
         batch, reinterpret_cast<const int64_t*>(turn->device + defaults_at),
-        defaults_.as<float>(), initial_values_.as<float>(), num_slots_,
-        ring->stream()));
+        defaults_.as<float>(), new_slots(), ring->stream()));
     writing->WroteRows(n);
     EV_RETURN_IF_ERROR(ring->End(turn));
   }
@@ -306,7 +306,7 @@ Status GpuRows::BringDown(
       batch.rows = pieces();
       batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
       batch.num_rows = n;
-      batch.dim = dim_;
+      batch.dim = dim();
       EV_RETURN_IF_ERROR(work(batch, turn->device + rows_at, ring));
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
           turn->host + rows_at, turn->device + rows_at, n * bytes_per_row,
@@ -326,13 +326,15 @@ Status GpuRows::BringDown(
 }
 
 Status GpuRows::Read(Span<const RowHandle> handles, int column, float* out) {
+  const int64_t width = shape_.width(column);
   return BringDown(
-      handles, dim_ * sizeof(float),
+      handles, width * sizeof(float),
       [&](int64_t begin, int64_t n, const char* rows) {
-        std::memcpy(out + begin * dim_, rows, n * dim_ * sizeof(float));
+        std::memcpy(out + begin * width, rows, n * width * sizeof(float));
       },
-      [&](const RowBatch& batch, char* rows, TransferRing* ring) {
-        return LaunchReadRows(batch, column * dim_,
+      [&](RowBatch batch, char* rows, TransferRing* ring) {
+        batch.dim = width;
+        return LaunchReadRows(batch, shape_.offset(column),
                               reinterpret_cast<float*>(rows), ring->stream());
       });
 }
@@ -403,12 +405,13 @@ Status GpuRows::SendUp(
 }
 
 Status GpuRows::SendUpAll(
-    Span<const RowHandle> handles, const float* floats, TransferRing* ring,
+    Span<const RowHandle> handles, int64_t width, const float* floats,
+    TransferRing* ring,
     const std::function<Status(const RowBatch&, const float*)>& work) {
   return SendUp(
-      handles, dim_, IsPinned(floats) ? floats : nullptr,
+      handles, width, IsPinned(floats) ? floats : nullptr,
       [&](size_t begin, size_t n, float* to) {
-        std::memcpy(to, floats + begin * dim_, n * dim_ * sizeof(float));
+        std::memcpy(to, floats + begin * width, n * width * sizeof(float));
       },
       ring, work);
 }
@@ -417,10 +420,11 @@ Status GpuRows::Write(Span<const RowHandle> handles, int column,
                       const float* in) {
   if (handles.empty()) return Status::OK();
   return WithRing([&](TransferRing* ring) {
-    return SendUpAll(
-        handles, in, ring, [&](const RowBatch& batch, const float* floats) {
-          return LaunchWriteRows(batch, column * dim_, floats, ring->stream());
-        });
+    return SendUpAll(handles, shape_.width(column), in, ring,
+                     [&](const RowBatch& batch, const float* floats) {
+                       return LaunchWriteRows(batch, shape_.offset(column),
+                                              floats, ring->stream());
+                     });
   });
 }
 
@@ -439,9 +443,9 @@ Status GpuRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
                       Span<const int> slot_columns, const float* grads) {
   if (handles.empty()) return Status::OK();
   std::vector<int64_t> offsets;
-  for (int column : slot_columns) offsets.push_back((1 + column) * dim_);
+  for (int column : slot_columns) offsets.push_back(shape_.offset(1 + column));
   return WithRing([&](TransferRing* ring) {
-    return SendUpAll(handles, grads, ring,
+    return SendUpAll(handles, dim(), grads, ring,
                      [&](const RowBatch& batch, const float* floats) {
                        return LaunchApplyRule(rule.name(), rule.hyper(), batch,
                                               offsets, floats, ring->stream());
@@ -449,25 +453,27 @@ Status GpuRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
   });
 }
 
-Status GpuRows::UploadInitialValues(Span<const float> values,
-                                    TransferRing* ring, DeviceBuffer* to) {
-  const size_t bytes = values.size() * sizeof(float);
+Status GpuRows::UploadNewSlots(const RowShape& shape, TransferRing* ring,
+                               DeviceBuffer* to) {
+  std::vector<float> row(shape.floats());
+  shape.FillSlots(0, row.data());
+  const size_t bytes = (row.size() - shape.dim()) * sizeof(float);
   EV_RETURN_IF_ERROR(to->Allocate(bytes, "initial values of slots"));
   if (bytes == 0) return Status::OK();
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to->data(), values.data(), bytes,
-                                          cudaMemcpyHostToDevice,
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to->data(), row.data() + shape.dim(),
+                                          bytes, cudaMemcpyHostToDevice,
                                           ring->stream()));
   return ring->Wait();
 }
 
-Status GpuRows::MoveRows(RowPieces* from, RowPieces* to,
-                         const float* initial_values, TransferRing* ring) {
+Status GpuRows::MoveRows(RowPieces* from, RowPieces* to, const float* new_slots,
+                         TransferRing* ring) {
   // For MovePieces.
   struct Steps {
     RowPieces* from;
     RowPieces* to;
     int64_t dim;
-    const float* initial_values;
+    const float* new_slots;
     TransferRing* ring;
     DeviceBuffer spare;
 
@@ -475,8 +481,8 @@ Status GpuRows::MoveRows(RowPieces* from, RowPieces* to,
                 size_t piece) {
       EV_RETURN_IF_ERROR(LaunchRelayout(source.address(piece), source.stride(),
                                         target.address(piece), target.stride(),
-                                        source.rows_per_piece(), dim,
-                                        initial_values, ring->stream()));
+                                        source.rows_per_piece(), dim, new_slots,
+                                        ring->stream()));
       return ring->Wait();
     }
     Status Move(size_t piece) {
@@ -505,7 +511,7 @@ Status GpuRows::MoveRows(RowPieces* from, RowPieces* to,
   Status lost;
   Status status;
   {
-    Steps steps{from, to, dim_, initial_values, ring, {}};
+    Steps steps{from, to, dim(), new_slots, ring, {}};
     status = MovePieces(Span<const size_t>(pieces), &steps, &lost);
   }
   if (!lost.ok()) {
@@ -541,16 +547,17 @@ void GpuRows::ShrinkPieces(RowPieces* pieces, TransferRing* ring) {
   });
 }
 
-Status GpuRows::Relayout(Span<const float> initial_values) {
+Status GpuRows::Relayout(Span<const SlotShape> slots) {
   WaitForSteps();
   return WithRing([&](TransferRing* ring) {
     const int64_t before = pieces_->stride();
-    const int64_t after =
-        dim_ * (1 + static_cast<int64_t>(initial_values.size()));
-    DeviceBuffer values;
+    RowShape shape = shape_.With(slots);
+    const int64_t after = shape.floats();
+    DeviceBuffer new_slots;
+    EV_RETURN_IF_ERROR(UploadNewSlots(shape, ring, &new_slots));
     if (after == before) {
-      EV_RETURN_IF_ERROR(UploadInitialValues(initial_values, ring, &values));
-      initial_values_ = std::move(values);
+      new_slots_ = std::move(new_slots);
+      shape_ = std::move(shape);
       return Status::OK();
     }
     const std::vector<float*> old = pieces_->pieces();
@@ -576,13 +583,12 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
             std::to_string(total_bytes) + " are free");
       }
     }
-    EV_RETURN_IF_ERROR(UploadInitialValues(initial_values, ring, &values));
     EV_RETURN_IF_ERROR(
-        MoveRows(pieces_.get(), fresh.get(), values.as<float>(), ring));
+        MoveRows(pieces_.get(), fresh.get(), new_slots.as<float>(), ring));
     if (count == 0) live_.clear();
-    initial_values_ = std::move(values);
+    new_slots_ = std::move(new_slots);
     pieces_ = std::move(fresh);
-    num_slots_ = static_cast<int>(initial_values.size());
+    shape_ = std::move(shape);
     return Status::OK();
   });
 }
@@ -641,8 +647,7 @@ int64_t GpuRows::bytes() const {
   return pieces_->bytes() + known_->bytes() +
          (places_ == nullptr ? 0 : places_->bytes()) +
          (counters_ == nullptr ? 0 : counters_->bytes()) +
-         static_cast<int64_t>(defaults_.size_bytes() +
-                              initial_values_.size_bytes());
+         static_cast<int64_t>(defaults_.size_bytes() + new_slots_.size_bytes());
 }
 
 }  // namespace gpu

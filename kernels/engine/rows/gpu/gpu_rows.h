@@ -8,7 +8,7 @@
 // directly if the caller has gradients or rows in pinned memory. Concurrent
 // calls use different rings, so their copies overlap.
 //
-// MEMORY, on the device: 4 * dim * (1 + slots) bytes per row, in pieces of up
+// MEMORY, on the device: the row's floats (RowShape), in pieces of up
 // to 8 MiB (row_pieces.h; with a budget, of at most a sixteenth of it), and the
 // default rows. Calls in flight use 4 MiB
 // each, and what lookups and updates need (rows/gpu_step/step_call.h,
@@ -28,6 +28,7 @@
 
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/work/transfer_ring.h"
+#include "kernels/engine/base/row_shape.h"
 #include "kernels/engine/rows/gpu/new_rows.h"
 #include "kernels/engine/rows/gpu/row_counters.h"
 #include "kernels/engine/rows/gpu/row_events.h"
@@ -78,7 +79,7 @@ class GpuRows : public GpuRowHome, public RowTiers {
                    const TakeRows& take) override;
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
                Span<const int> slot_columns, const float* grads) override;
-  Status Relayout(Span<const float> initial_values) override;
+  Status Relayout(Span<const SlotShape> slots) override;
   bool keeps_counters() const override { return counters_ != nullptr; }
   bool has_counters() const override {
     return counters_ != nullptr && counters_->has_any();
@@ -112,8 +113,7 @@ class GpuRows : public GpuRowHome, public RowTiers {
 
   // Returns the error if a failed call has left the rows in an unknown state.
   Status CheckUsable() const { return broken_; }
-  int64_t dim() const { return dim_; }
-  int64_t num_slots() const { return num_slots_; }
+  int64_t dim() const { return shape_.dim(); }
   PiecesView pieces() const;
   // Null if all rows are in GPU memory.
   const std::shared_ptr<RowPlaces>& places() const { return places_; }
@@ -125,7 +125,8 @@ class GpuRows : public GpuRowHome, public RowTiers {
     return counters_.get();
   }  // null if none is kept
   const float* default_rows() const { return defaults_.as<float>(); }
-  const float* initial_values() const { return initial_values_.as<float>(); }
+  // The floats of a new row after its value.
+  const float* new_slots() const { return new_slots_.as<float>(); }
   const std::shared_ptr<KnownKeys>& known() const { return known_; }
   RowEvents& events() { return events_; }
   NewRows& new_rows() { return new_rows_; }
@@ -147,11 +148,12 @@ class GpuRows : public GpuRowHome, public RowTiers {
   Status WriteQueued(NewRows::Writing* writing, TransferRing* ring);
   Status WriteQueuedRows(NewRows::Writing* writing, TransferRing* ring);
   Status WriteQueuedKeys(NewRows::Writing* writing, TransferRing* ring);
-  static Status UploadInitialValues(Span<const float> values,
-                                    TransferRing* ring, DeviceBuffer* to);
+  // Copies the slots of a new row to the device.
+  static Status UploadNewSlots(const RowShape& shape, TransferRing* ring,
+                               DeviceBuffer* to);
   // Moves all rows to new pieces of another width. An error leaves all rows in
   // *from, or sets broken_.
-  Status MoveRows(RowPieces* from, RowPieces* to, const float* initial_values,
+  Status MoveRows(RowPieces* from, RowPieces* to, const float* new_slots,
                   TransferRing* ring);
   // Moves pieces whose memory is too large to smaller memory, as far as there
   // is some. REQUIRES: no work on the rows is in flight.
@@ -172,9 +174,10 @@ class GpuRows : public GpuRowHome, public RowTiers {
       Span<const RowHandle> handles, int64_t width, const float* pinned,
       const FillRows& fill, TransferRing* ring,
       const std::function<Status(const RowBatch&, const float*)>& work);
-  // Like SendUp, for floats [N, dim] in any host memory.
+  // Like SendUp, for floats [N, width] in any host memory.
   Status SendUpAll(
-      Span<const RowHandle> handles, const float* floats, TransferRing* ring,
+      Span<const RowHandle> handles, int64_t width, const float* floats,
+      TransferRing* ring,
       const std::function<Status(const RowBatch&, const float*)>& work);
   size_t turn_bytes() const;
   // Returns pieces without memory, for rows of 'stride' floats. rows_log2: -1,
@@ -187,11 +190,10 @@ class GpuRows : public GpuRowHome, public RowTiers {
   void WaitForSteps();
 
   const int device_;
-  const int64_t dim_;
+  RowShape shape_;        // changed only by calls that run alone
   const int64_t budget_;  // bytes of rows in GPU memory; 0: all of them
-  int num_slots_ = 0;
   DeviceBuffer defaults_;
-  DeviceBuffer initial_values_;
+  DeviceBuffer new_slots_;
   std::unique_ptr<RowPieces> pieces_;
   // Null if all rows are in GPU memory. Shared with steps in flight.
   const std::shared_ptr<RowPlaces> places_;

@@ -46,6 +46,7 @@ struct RuleCase {
   int num_slots;
   float initial;
   bool exact;  // the same bits as on the CPU; else within 1e-5
+  std::string slot_suffix = "";
 };
 
 std::vector<RuleCase> Rules() {
@@ -76,6 +77,7 @@ std::vector<RuleCase> Rules() {
       {"RMSProp", {0.1f, 0.9f, 0.1f, 1e-7f}, 2, 0.5f, true},
       {"CenteredRMSProp", {0.1f, 0.9f, 0.1f, 1e-7f}, 3, 0.5f, true},
       {"Adadelta", {0.1f, 0.9f, 1e-7f}, 2, 0.1f, true},
+      {"RowWiseAdagrad", {0.1f, 1e-8f}, 1, 0.1f, true, "@row"},
   };
 }
 
@@ -102,7 +104,8 @@ TEST_P(GpuRulesTest, UpdatesAsTheCpuDoes) {
     for (float& x : defaults) x = normal(random);
     std::vector<SlotSpec> slots;
     for (int s = 0; s < rule.num_slots; ++s) {
-      slots.push_back(SlotSpec{"slot" + std::to_string(s), rule.initial});
+      slots.push_back(SlotSpec{"slot" + std::to_string(s) + rule.slot_suffix,
+                               rule.initial});
     }
     for (RowStorage storage : {RowStorage::kDram, RowStorage::kHbm}) {
       tables.emplace_back(new EmbeddingTable(Options(dim, storage)));

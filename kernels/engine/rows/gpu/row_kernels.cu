@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/warp.cuh"
+#include "kernels/engine/optimizer/row_squares.cuh"
 #include "kernels/engine/optimizer/rule_list.h"
 #include "kernels/engine/rows/gpu/row_at.cuh"
 #include "kernels/engine/rows/gpu/row_kernels.h"
@@ -65,9 +67,8 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kThreads)
     NewKernel(RowBatch batch, const int64_t* default_rows,
-              const float* defaults, const float* initial_values,
-              int num_slots) {
-  const int64_t width = batch.dim * (1 + num_slots);
+              const float* defaults, const float* new_slots) {
+  const int64_t width = batch.rows.stride;
   const int64_t n = batch.num_rows * width;
   for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
     const int64_t i = e / width;
@@ -80,18 +81,18 @@ __global__ void __launch_bounds__(kThreads)
     }
     RowAt(batch.rows, batch.handles[i])[f] =
         f < batch.dim ? defaults[default_rows[i] * batch.dim + f]
-                      : initial_values[f / batch.dim - 1];
+                      : new_slots[f - batch.dim];
   }
 }
 
 __global__ void __launch_bounds__(kThreads)
     RelayoutKernel(const float* from, int64_t before, float* to, int64_t after,
-                   int64_t num_rows, int64_t dim, const float* initial_values) {
+                   int64_t num_rows, int64_t dim, const float* new_slots) {
   const int64_t n = num_rows * after;
   for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
     const int64_t i = e / after;
     const int64_t f = e - i * after;
-    to[e] = f < before ? from[i * before + f] : initial_values[f / dim - 1];
+    to[e] = f < before ? from[i * before + f] : new_slots[f - dim];
   }
 }
 
@@ -110,6 +111,35 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// The same for a per-row rule; a warp per row.
+template <typename Rule>
+__global__ void __launch_bounds__(kThreads)
+    ApplyPerRowKernel(RowBatch batch, SlotOffsets slots, const float* grads,
+                      float grad_factor, Rule rule) {
+  const int lane = threadIdx.x % 32;
+  for (int64_t i = FirstIndex() / 32; i < batch.num_rows;
+       i += IndexStep() / 32) {
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    const float* const grad = grads + i * batch.dim;
+    float* const row = RowAt(batch.rows, handle);
+    float* const accumulator = row + slots.at[0];
+    GroupSquares<1, 32> squares(kAllLanes);
+    for (int64_t c = lane; c - lane < batch.dim; c += 32) {
+      const float g = c < batch.dim ? grad[c] * grad_factor : 0.0f;
+      squares.Add(&g);
+    }
+    const float sum = squares.Sum();
+    const float accumulated = rule.Accumulate(*accumulator, sum, batch.dim);
+    __syncwarp();  // all lanes have read it
+    if (lane == 0) *accumulator = accumulated;
+    const float rate = rule.Rate(accumulated);
+    for (int64_t c = lane; c < batch.dim; c += 32) {
+      rule(grad[c] * grad_factor, rate, row + c);
+    }
+  }
+}
+
 // Visitor for VisitRule that launches the kernel of a rule.
 struct Launch {
   const RowBatch* batch;
@@ -121,9 +151,16 @@ struct Launch {
   template <typename Rule>
   void operator()(const Rule& rule) const {
     static_assert(Rule::kNumSlots <= kMaxSlots, "");
-    ApplyKernel<Rule>
-        <<<BlocksFor(batch->num_rows * batch->dim), kThreads, 0, stream>>>(
-            *batch, slots, grads, GradFactor<Rule>(hyper), rule);
+    const float factor = GradFactor<Rule>(hyper);
+    if constexpr (IsPerRow<Rule>::value) {
+      ApplyPerRowKernel<Rule>
+          <<<BlocksFor(batch->num_rows * 32), kThreads, 0, stream>>>(
+              *batch, slots, grads, factor, rule);
+    } else {
+      ApplyKernel<Rule>
+          <<<BlocksFor(batch->num_rows * batch->dim), kThreads, 0, stream>>>(
+              *batch, slots, grads, factor, rule);
+    }
   }
 };
 
@@ -195,21 +232,20 @@ Status LaunchSquaredNorms(const RowBatch& batch, double* out,
 }
 
 Status LaunchNewRows(const RowBatch& batch, const int64_t* default_rows,
-                     const float* defaults, const float* initial_values,
-                     int num_slots, StreamView stream) {
+                     const float* defaults, const float* new_slots,
+                     StreamView stream) {
   if (batch.num_rows == 0) return Status::OK();
-  NewKernel<<<BlocksFor(batch.num_rows * batch.dim * (1 + num_slots)), kThreads,
-              0, stream.get()>>>(batch, default_rows, defaults, initial_values,
-                                 num_slots);
+  NewKernel<<<BlocksFor(batch.num_rows * batch.rows.stride), kThreads, 0,
+              stream.get()>>>(batch, default_rows, defaults, new_slots);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("NewKernel");
   return Status::OK();
 }
 
 Status LaunchRelayout(const float* from, int64_t before, float* to,
                       int64_t after, int64_t num_rows, int64_t dim,
-                      const float* initial_values, StreamView stream) {
+                      const float* new_slots, StreamView stream) {
   RelayoutKernel<<<BlocksFor(num_rows * after), kThreads, 0, stream.get()>>>(
-      from, before, to, after, num_rows, dim, initial_values);
+      from, before, to, after, num_rows, dim, new_slots);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("RelayoutKernel");
   return Status::OK();
 }

@@ -42,18 +42,18 @@ Status LaunchWriteRows(const RowBatch& batch, int64_t offset, const float* in,
 Status LaunchSquaredNorms(const RowBatch& batch, double* out,
                           StreamView stream);
 
-// Row i becomes row default_rows[i] of 'defaults', followed by num_slots slots;
-// every element of slot s is initial_values[s].
+// Row i becomes row default_rows[i] of 'defaults', followed by new_slots: the
+// floats of a new row after its value.
 Status LaunchNewRows(const RowBatch& batch, const int64_t* default_rows,
-                     const float* defaults, const float* initial_values,
-                     int num_slots, StreamView stream);
+                     const float* defaults, const float* new_slots,
+                     StreamView stream);
 
 // Copies num_rows rows of 'before' floats each to rows of 'after' floats each.
-// Slots that the old rows do not have are filled with initial_values[slot].
+// Slots that the old rows do not have are copied from new_slots.
 // Slots that the new rows do not have are dropped.
 Status LaunchRelayout(const float* from, int64_t before, float* to,
                       int64_t after, int64_t num_rows, int64_t dim,
-                      const float* initial_values, StreamView stream);
+                      const float* new_slots, StreamView stream);
 
 // Applies the rule to row i with gradient grads[i, :]. slot_offsets: in floats,
 // one per slot of the rule.

@@ -70,8 +70,7 @@ Status WriteQueues(const std::vector<GpuRows*>& all,
       EV_RETURN_IF_ERROR(LaunchNewRows(
           batch,
           reinterpret_cast<const int64_t*>(on_device + defaults_at) + row,
-          table->default_rows(), table->initial_values(), table->num_slots(),
-          stream));
+          table->default_rows(), table->new_slots(), stream));
       writing->WroteRows(queue.rows.size());
     }
     EV_RETURN_IF_ERROR(table->known()->Put(

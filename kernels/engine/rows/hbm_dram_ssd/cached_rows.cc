@@ -163,8 +163,20 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   }
   void Unreserve(int64_t rows) override { cache_.Unreserve(rows); }
 
-  Status Relayout(Span<const float> initial_values) override {
-    return CatchBadAlloc([&] { return cache_.Relayout(initial_values); });
+  Status Relayout(Span<const SlotShape> slots) override {
+    return CatchBadAlloc([&] {
+      std::vector<float> initial_values;
+      for (const SlotShape& slot : slots) {
+        if (slot.width != dim_) {
+          return InvalidArgument(
+              "slots of one number per row are not supported in GPU memory, "
+              "CPU memory and an SSD (HBM_DRAM_SSDHASH); use another storage "
+              "or another optimizer");
+        }
+        initial_values.push_back(slot.initial_value);
+      }
+      return cache_.Relayout(initial_values);
+    });
   }
   void Forget(Span<const RowHandle> handles) override {
     cache_.Forget(handles);
@@ -195,7 +207,9 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
           if (columns[c] == 0) {
             std::copy_n(cache_.fresh().default_row(default_row), dim_, to);
           } else {
-            std::fill_n(to, dim_, cache_.fresh().initial_value(columns[c] - 1));
+            std::fill_n(
+                to, dim_,
+                cache_.fresh().shape().slots()[columns[c] - 1].initial_value);
           }
         }
       };

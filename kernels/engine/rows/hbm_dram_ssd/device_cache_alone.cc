@@ -67,23 +67,23 @@ Status DeviceCache::MakeFreshRows() {
 Status DeviceCache::Relayout(Span<const float> initial_values) {
   EV_RETURN_IF_ERROR(broken_);
   std::lock_guard<std::mutex> alone(evict_mu_);
-  const size_t before = fresh_.num_slots();
-  if (!fresh_.KeepsSlots(initial_values)) EV_RETURN_IF_ERROR(MakeFreshRows());
+  const std::vector<SlotShape> slots = FullSlots(fresh_.dim(), initial_values);
+  RowShape shape = fresh_.shape().With(slots);
+  const size_t before = fresh_.shape().num_slots();
+  if (!fresh_.KeepsSlots(slots)) EV_RETURN_IF_ERROR(MakeFreshRows());
   if (initial_values.size() == before) {
-    EV_RETURN_IF_ERROR(device_->Relayout(initial_values));
-    fresh_.SetSlots(initial_values);
+    EV_RETURN_IF_ERROR(device_->Relayout(slots));
+    fresh_.SetShape(std::move(shape));
     return Status::OK();
   }
   // Rows return to the device, in its new layout, as they are used.
   EV_RETURN_IF_ERROR(EvictAll());
   const size_t added = initial_values.size() - before;
-  fresh_.ReserveSlots(initial_values.size());
   EV_RETURN_IF_ERROR(host_->AddSlots(initial_values.subspan(before, added)));
   device_->Clear();
-  const Status status =
-      CatchBadAlloc([&] { return device_->Relayout(initial_values); });
+  const Status status = CatchBadAlloc([&] { return device_->Relayout(slots); });
   if (status.ok()) {
-    fresh_.SetSlots(initial_values);
+    fresh_.SetShape(std::move(shape));
   } else {
     const Status back =
         CatchBadAlloc([&] { return host_->RemoveSlots(added); });
@@ -136,7 +136,7 @@ void DeviceCache::Clear() {
   live_.store(0);
   DropCacheSlots();
   device_->Clear();
-  host_->Clear(fresh_.num_slots());
+  host_->Clear(fresh_.shape().num_slots());
   broken_ = Status::OK();
 }
 

@@ -188,7 +188,7 @@ TEST_F(DeviceCacheTest, AHandleWithoutARowIsAnError) {
   EXPECT_EQ(rows->SquaredNorms(handles, squares.data()).message(),
             "handle 7 has no row");
   // No row is held any more: all of them can be evicted.
-  ASSERT_OK(rows->Relayout(std::vector<float>{0.5f}));
+  ASSERT_OK(rows->Relayout(FullSlots(kDim, std::vector<float>{0.5f})));
   ASSERT_OK(rows->Read(Range(0, 4), 1, values.data()));
   EXPECT_EQ(values[0], 0.5f);
   // The forgotten rows were in CPU memory or on the device.

@@ -86,7 +86,7 @@ Status SsdHostRows::AddSlots(Span<const float> initial_values) {
   return CatchBadAlloc([&] {
     std::vector<float> all = slots_;
     all.insert(all.end(), initial_values.begin(), initial_values.end());
-    EV_RETURN_IF_ERROR(tiers_->SetSlots(all));
+    EV_RETURN_IF_ERROR(tiers_->SetSlots(FullSlots(dim_, all)));
     slots_.swap(all);
     return Status::OK();
   });

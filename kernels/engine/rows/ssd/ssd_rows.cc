@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/engine/base/row_shape.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
@@ -44,22 +45,23 @@ class HeldRows : public RowHold {
 class SsdRows : public RowHome, public RowTiers {
  public:
   SsdRows(int64_t dim, std::unique_ptr<TieredRows> rows)
-      : dim_(dim), rows_(std::move(rows)) {}
+      : shape_(dim), rows_(std::move(rows)) {}
 
   Status NewRow(RowHandle handle, int64_t default_row) override {
     return rows_->NewRow(handle, default_row);
   }
 
   Status Read(Span<const RowHandle> handles, int column, float* out) override {
+    const int64_t offset = shape_.offset(column), width = shape_.width(column);
     return WithRows(handles, Use::kReads, [&](size_t begin, Stretch* stretch) {
-      float* const to = out + begin * dim_;
+      float* const to = out + begin * width;
       for (size_t i = 0; i < stretch->size; ++i) {
         // Without a row the output is copied onto itself.
         stretch->from[i] = stretch->rows[i] == nullptr
-                               ? to + i * dim_
-                               : stretch->rows[i] + column * dim_;
+                               ? to + i * width
+                               : stretch->rows[i] + offset;
       }
-      CopyRows(stretch->from, 0, stretch->size, dim_, to);
+      CopyRows(stretch->from, 0, stretch->size, width, to);
     });
   }
 
@@ -77,13 +79,14 @@ class SsdRows : public RowHome, public RowTiers {
 
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override {
     try {
-      std::vector<float> values(kRowsAtOnce * dim_);
+      const int64_t dim = shape_.dim();
+      std::vector<float> values(kRowsAtOnce * dim);
       for (size_t begin = 0; begin < handles.size(); begin += kRowsAtOnce) {
         const size_t n = std::min(kRowsAtOnce, handles.size() - begin);
         EV_RETURN_IF_ERROR(
-            rows_->Copy(handles.subspan(begin, n), 0, dim_, values.data()));
+            rows_->Copy(handles.subspan(begin, n), 0, dim, values.data()));
         for (size_t i = 0; i < n; ++i) {
-          out[begin + i] = SumOfSquares(values.data() + i * dim_, dim_);
+          out[begin + i] = SumOfSquares(values.data() + i * dim, dim);
         }
       }
       return Status::OK();
@@ -96,17 +99,18 @@ class SsdRows : public RowHome, public RowTiers {
   Status ReadColumnsOnce(Span<const RowHandle> handles, Span<const int> columns,
                          Span<float* const> out) override {
     try {
-      const int64_t floats =
-          dim_ * (1 + *std::max_element(columns.begin(), columns.end()));
+      const int last = *std::max_element(columns.begin(), columns.end());
+      const int64_t floats = shape_.offset(last) + shape_.width(last);
       std::vector<float> rows(std::min(kRowsAtOnce, handles.size()) * floats);
       for (size_t begin = 0; begin < handles.size(); begin += kRowsAtOnce) {
         const size_t n = std::min(kRowsAtOnce, handles.size() - begin);
         EV_RETURN_IF_ERROR(
             rows_->Copy(handles.subspan(begin, n), 0, floats, rows.data()));
         for (size_t c = 0; c < columns.size(); ++c) {
+          const int64_t width = shape_.width(columns[c]);
+          const float* const from = rows.data() + shape_.offset(columns[c]);
           for (size_t i = 0; i < n; ++i) {
-            std::copy_n(rows.data() + i * floats + columns[c] * dim_, dim_,
-                        out[c] + (begin + i) * dim_);
+            std::copy_n(from + i * floats, width, out[c] + (begin + i) * width);
           }
         }
       }
@@ -122,11 +126,11 @@ class SsdRows : public RowHome, public RowTiers {
 
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override {
+    const int64_t offset = shape_.offset(column), width = shape_.width(column);
     return WithRows(handles, Use::kWrites, [&](size_t begin, Stretch* stretch) {
       for (size_t i = 0; i < stretch->size; ++i) {
         if (stretch->rows[i] == nullptr) continue;
-        std::copy_n(in + (begin + i) * dim_, dim_,
-                    stretch->rows[i] + column * dim_);
+        std::copy_n(in + (begin + i) * width, width, stretch->rows[i] + offset);
       }
     });
   }
@@ -135,10 +139,10 @@ class SsdRows : public RowHome, public RowTiers {
                Span<const int> slot_columns, const float* grads) override {
     int64_t offsets[kMaxRuleSlots];
     for (size_t k = 0; k < slot_columns.size(); ++k) {
-      offsets[k] = (1 + slot_columns[k]) * dim_;
+      offsets[k] = shape_.offset(1 + slot_columns[k]);
     }
     RowBlock block;
-    block.dim = dim_;
+    block.dim = shape_.dim();
     block.slot_offsets = offsets;
     return WithRows(handles, Use::kWrites, [&](size_t begin, Stretch* stretch) {
       // Gradients are adjacent. A run ends at a handle without a row.
@@ -146,7 +150,7 @@ class SsdRows : public RowHome, public RowTiers {
         size_t end = i;
         while (end < stretch->size && stretch->rows[end] != nullptr) ++end;
         block.rows = stretch->rows + i;
-        block.grads = grads + (begin + i) * dim_;
+        block.grads = grads + (begin + i) * block.dim;
         block.num_rows = static_cast<int64_t>(end - i);
         if (end > i) rule.Apply(block);
         i = end + 1;
@@ -157,8 +161,11 @@ class SsdRows : public RowHome, public RowTiers {
   Status Reserve(int64_t rows) override { return rows_->Reserve(rows); }
   void Unreserve(int64_t rows) override { rows_->Unreserve(rows); }
 
-  Status Relayout(Span<const float> initial_values) override {
-    return rows_->SetSlots(initial_values);
+  Status Relayout(Span<const SlotShape> slots) override {
+    RowShape after = shape_.With(slots);
+    EV_RETURN_IF_ERROR(rows_->SetSlots(slots));
+    shape_ = std::move(after);
+    return Status::OK();
   }
   void Forget(Span<const RowHandle> handles) override {
     rows_->Forget(handles);
@@ -214,7 +221,7 @@ class SsdRows : public RowHome, public RowTiers {
     return Status::OK();
   }
 
-  const int64_t dim_;
+  RowShape shape_;  // changed only by calls that run alone
   const std::unique_ptr<TieredRows> rows_;
 };
 

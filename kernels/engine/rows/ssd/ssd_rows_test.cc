@@ -23,6 +23,7 @@
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/lookup/presence.h"
 #include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/storage/dram/row_layout.h"
 #include "kernels/engine/storage/ssd/row_file.h"
 #include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/thread_pool.h"
@@ -130,6 +131,7 @@ std::vector<Rule> Rules() {
        {0.1f, 0.9f, 0.1f, 1e-3f},
        {{"g", 0.0f}, {"r", 1.0f}, {"m", 0.0f}}},
       {"Adadelta", {0.1f, 0.9f, 1e-3f}, {{"a", 0.0f}, {"u", 0.0f}}},
+      {"RowWiseAdagrad", {0.1f, 1e-8f}, {{"a@row", 0.1f}}},
   };
 }
 
@@ -172,8 +174,9 @@ class SsdRowsTest : public ::testing::Test {
 TEST_F(SsdRowsTest, EveryRuleTrainsToTheSameBits) {
   for (const Rule& rule : Rules()) {
     TableOptions options = Options("v", FreshPath());
-    options.memory_bytes =
-        64 * ((1 + rule.slots.size()) * kDim * sizeof(float) + 20);
+    int64_t floats = kDim;
+    for (const SlotSpec& slot : rule.slots) floats += slot.WidthIn(kDim);
+    options.memory_bytes = 64 * (RowStride(floats) + 20);
     const auto on_ssd = MakeTable(options);
     options.storage = RowStorage::kDram;
     const auto in_memory = MakeTable(options);

@@ -43,28 +43,25 @@ Status TieredRows::MakeFreshRows() {
       });
 }
 
-Status TieredRows::SetSlots(Span<const float> initial_values) {
+Status TieredRows::SetSlots(Span<const SlotShape> slots) {
   std::lock_guard<std::mutex> compact(compact_mu_);
   std::lock_guard<std::mutex> lock(cache_slots_mu_);
-  const size_t before = fresh_.num_slots();
-  if (!fresh_.KeepsSlots(initial_values)) EV_RETURN_IF_ERROR(MakeFreshRows());
-  const bool wider = initial_values.size() != before;
-  if (!wider) {
-    fresh_.SetSlots(initial_values);
+  const size_t before = fresh_.shape().num_slots();
+  if (!fresh_.KeepsSlots(slots)) EV_RETURN_IF_ERROR(MakeFreshRows());
+  RowShape shape = fresh_.shape().With(slots);
+  if (slots.size() == before) {
+    fresh_.SetShape(std::move(shape));
     return Status::OK();
   }
   EV_RETURN_IF_ERROR(WriteAllOut());
-  const int64_t floats =
-      fresh_.dim() * (1 + static_cast<int64_t>(initial_values.size()));
   // All that needs memory comes before the first change.
-  std::unique_ptr<SlabArray> rows = NewRowMemory(floats);
-  added_.reserve(initial_values.size());
-  fresh_.ReserveSlots(initial_values.size());
-  EV_RETURN_IF_ERROR(file_->SetFloats(floats));
-  for (size_t s = before; s < initial_values.size(); ++s) {
-    added_.push_back(initial_values[s]);
+  std::unique_ptr<SlabArray> rows = NewRowMemory(shape.floats());
+  added_.reserve(slots.size());
+  EV_RETURN_IF_ERROR(file_->SetFloats(shape.floats()));
+  for (size_t s = before; s < slots.size(); ++s) {
+    added_.push_back(slots[s].initial_value);
   }
-  fresh_.SetSlots(initial_values);
+  fresh_.SetShape(std::move(shape));
   UseRowMemory(std::move(rows));
   return Status::OK();
 }
@@ -72,16 +69,13 @@ Status TieredRows::SetSlots(Span<const float> initial_values) {
 Status TieredRows::RemoveSlots(size_t count) {
   std::lock_guard<std::mutex> compact(compact_mu_);
   std::lock_guard<std::mutex> lock(cache_slots_mu_);
-  std::vector<float> kept;
-  for (int64_t s = 0; s + static_cast<int64_t>(count) < fresh_.num_slots();
-       ++s) {
-    kept.push_back(fresh_.initial_value(static_cast<int>(s)));
-  }
-  const int64_t floats = fresh_.dim() * (1 + static_cast<int64_t>(kept.size()));
-  std::unique_ptr<SlabArray> rows = NewRowMemory(floats);
-  EV_RETURN_IF_ERROR(file_->SetFloats(floats));
+  const RowShape& with = fresh_.shape();
+  RowShape shape = with.With(
+      Span<const SlotShape>(with.slots().data(), with.num_slots() - count));
+  std::unique_ptr<SlabArray> rows = NewRowMemory(shape.floats());
+  EV_RETURN_IF_ERROR(file_->SetFloats(shape.floats()));
   added_.resize(added_.size() - count);
-  fresh_.SetSlots(kept);
+  fresh_.SetShape(std::move(shape));
   UseRowMemory(std::move(rows));
   return Status::OK();
 }

@@ -151,7 +151,7 @@ TEST_F(TieredMemoryTest, AnAllocationThatFailsLeavesNoRowKept) {
 
 TEST_F(TieredMemoryTest, NewSlotsThatFailLeaveTheRows) {
   ASSERT_TRUE(Add(all_).ok());
-  const std::vector<float> initial = {7};
+  const std::vector<SlotShape> initial = {{7, kDim}};
   int failures = 0;
   for (bool ended = false; !ended; ++failures) {
     SCOPED_TRACE(failures);

@@ -300,14 +300,14 @@ TEST_F(TieredPutTest, RemovedSlotsLeaveRowsAsTheyWere) {
   MakeNew(0, 500);
   size_t done = 0;
   ASSERT_OK(PutNumbers(Range(0, 500), 0, &done));
-  ASSERT_OK(rows_->SetSlots(std::vector<float>{7, 8}));
+  ASSERT_OK(rows_->SetSlots(FullSlots(kDim, std::vector<float>{7, 8})));
   ASSERT_OK(rows_->RemoveSlots(2));
   ExpectNumbers(Range(0, 500), 0);
   rows_->Discard(Range(0, 100));
   ASSERT_OK(PutNumbers(Range(0, 100), 9, &done));
   ExpectNumbers(Range(0, 100), 9);
   // Another value for the slot that was removed.
-  ASSERT_OK(rows_->SetSlots(std::vector<float>{3}));
+  ASSERT_OK(rows_->SetSlots(FullSlots(kDim, std::vector<float>{3})));
   std::vector<float> floats(500 * 2 * kDim);
   ASSERT_OK(rows_->Copy(Range(0, 500), 0, 2 * kDim, floats.data()));
   EXPECT_EQ(floats[2 * kDim * 499 + kDim], 3);

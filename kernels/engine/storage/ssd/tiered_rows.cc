@@ -86,9 +86,12 @@ Status TieredRows::NewRow(RowHandle handle, int64_t default_row) {
 
 // Fills the slots that were added since the row was written.
 void TieredRows::Complete(int64_t from_floats, float* row) const {
-  const int64_t dim = fresh_.dim();
-  for (int64_t at = from_floats; at < floats(); at += dim) {
-    std::fill_n(row + at, dim, added_[at / dim - 1]);
+  if (from_floats == floats()) return;
+  const RowShape& shape = fresh_.shape();
+  for (size_t s = 0; s < added_.size(); ++s) {
+    const int column = static_cast<int>(1 + s);
+    if (shape.offset(column) < from_floats) continue;
+    std::fill_n(row + shape.offset(column), shape.width(column), added_[s]);
   }
 }
 

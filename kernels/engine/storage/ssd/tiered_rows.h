@@ -59,6 +59,7 @@
 #include <vector>
 
 #include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/row_shape.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/policy/cache_strategy.h"
@@ -210,9 +211,9 @@ class TieredRows {
 
   // --- REQUIRE that no other call is running and nothing is held ---
 
-  // Sets the slots of rows; existing slots come first in initial_values. Moves
+  // Sets the slots of rows; existing slots come first. Moves
   // all rows to the file. After an error nothing has changed.
-  Status SetSlots(Span<const float> initial_values);
+  Status SetSlots(Span<const SlotShape> slots);
   // Reverts the last SetSlots, which added slots. REQUIRES: no row has moved
   // since.
   Status RemoveSlots(size_t count);

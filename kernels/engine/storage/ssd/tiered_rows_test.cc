@@ -134,7 +134,7 @@ TEST_P(TieredRowsTest, RandomOperationsAgainstAModel) {
         if (random() % 200 == 0 && initial.size() < 3) {
           initial.push_back(0.25f * initial.size());
           if (initial.size() == 2) initial[0] = 9.0f;
-          ASSERT_TRUE(rows_->SetSlots(initial).ok());
+          ASSERT_TRUE(rows_->SetSlots(FullSlots(kDim, initial)).ok());
           for (auto& entry : model) {
             entry.second.insert(entry.second.end(), kDim, initial.back());
           }

@@ -10,54 +10,51 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
+#include "kernels/engine/base/row_shape.h"
 #include "kernels/engine/base/span.h"
 
 namespace ev {
 
-// Thread-safe except for SetSlots.
+// Thread-safe except for SetShape.
 class FreshRows {
  public:
   // default_rows: [R, dim], copied. Rows start without slots.
   FreshRows(int64_t dim, Span<const float> default_rows)
-      : dim_(dim), defaults_(default_rows.begin(), default_rows.end()) {}
+      : shape_(dim), defaults_(default_rows.begin(), default_rows.end()) {}
 
-  int64_t dim() const { return dim_; }
-  // Floats per row: its value, then its slots.
-  int64_t floats() const { return dim_ * (1 + num_slots()); }
-  int64_t num_slots() const { return static_cast<int64_t>(initial_.size()); }
+  const RowShape& shape() const { return shape_; }
+  int64_t dim() const { return shape_.dim(); }
+  int64_t floats() const { return shape_.floats(); }
   const float* default_row(int64_t r) const {
-    return defaults_.data() + r * dim_;
+    return defaults_.data() + r * dim();
   }
-  float initial_value(int slot) const { return initial_[slot]; }
 
   // Writes the initial contents to row: [floats()].
   void Fill(int64_t default_row, float* row) const {
-    std::copy_n(this->default_row(default_row), dim_, row);
-    for (size_t s = 0; s < initial_.size(); ++s) {
-      std::fill_n(row + (1 + s) * dim_, dim_, initial_[s]);
-    }
+    std::copy_n(this->default_row(default_row), dim(), row);
+    shape_.FillSlots(0, row);
   }
 
   // Returns whether the existing slots keep their initial values, bit by bit.
-  // initial_values: at least as many as there are slots.
-  bool KeepsSlots(Span<const float> initial_values) const {
-    return initial_.empty() ||
-           std::memcmp(initial_.data(), initial_values.data(),
-                       initial_.size() * sizeof(float)) == 0;
+  // slots: at least as many as there are slots.
+  bool KeepsSlots(Span<const SlotShape> slots) const {
+    for (size_t s = 0; s < shape_.num_slots(); ++s) {
+      if (std::memcmp(&shape_.slots()[s].initial_value, &slots[s].initial_value,
+                      sizeof(float)) != 0) {
+        return false;
+      }
+    }
+    return true;
   }
-  // Makes a SetSlots with that many slots unable to fail. Throws
-  // std::bad_alloc.
-  void ReserveSlots(size_t count) { initial_.reserve(count); }
-  void SetSlots(Span<const float> initial_values) {
-    initial_.assign(initial_values.begin(), initial_values.end());
-  }
+  // Cannot fail.
+  void SetShape(RowShape shape) { shape_ = std::move(shape); }
 
  private:
-  const int64_t dim_;
+  RowShape shape_;
   const std::vector<float> defaults_;
-  std::vector<float> initial_;  // by slot
 };
 
 }  // namespace ev

@@ -11,6 +11,7 @@ namespace ev {
 namespace {
 
 using Floats = std::vector<float>;
+using Slots = std::vector<SlotShape>;
 
 TEST(FreshRowsTest, ARowIsItsDefaultRowAndItsSlotsInitialValues) {
   FreshRows fresh(2, Floats{1, 2, 3, 4});
@@ -18,24 +19,22 @@ TEST(FreshRowsTest, ARowIsItsDefaultRowAndItsSlotsInitialValues) {
   Floats row(2);
   fresh.Fill(1, row.data());
   EXPECT_EQ(row, (Floats{3, 4}));
-  fresh.SetSlots(Floats{0.5f, 7});
-  EXPECT_EQ(fresh.floats(), 6);
-  EXPECT_EQ(fresh.num_slots(), 2);
-  row.resize(6);
+  fresh.SetShape(RowShape(2, Slots{{0.5f, 2}, {9, 1}, {7, 2}}));
+  EXPECT_EQ(fresh.floats(), 7);
+  row.resize(7);
   fresh.Fill(0, row.data());
-  EXPECT_EQ(row, (Floats{1, 2, 0.5f, 0.5f, 7, 7}));
+  EXPECT_EQ(row, (Floats{1, 2, 0.5f, 0.5f, 9, 7, 7}));
   EXPECT_EQ(fresh.default_row(1)[0], 3.0f);
-  EXPECT_EQ(fresh.initial_value(1), 7);
 }
 
 TEST(FreshRowsTest, SlotsKeepTheirInitialValuesToTheBit) {
   FreshRows fresh(1, Floats{0});
-  EXPECT_TRUE(fresh.KeepsSlots(Floats{3}));
-  fresh.SetSlots(Floats{0.0f});
-  EXPECT_TRUE(fresh.KeepsSlots(Floats{0.0f}));
-  EXPECT_TRUE(fresh.KeepsSlots(Floats{0.0f, 5}));
-  EXPECT_FALSE(fresh.KeepsSlots(Floats{-0.0f}));
-  EXPECT_FALSE(fresh.KeepsSlots(Floats{1.0f, 5}));
+  EXPECT_TRUE(fresh.KeepsSlots(Slots{{3, 1}}));
+  fresh.SetShape(RowShape(1, Slots{{0.0f, 1}}));
+  EXPECT_TRUE(fresh.KeepsSlots(Slots{{0.0f, 1}}));
+  EXPECT_TRUE(fresh.KeepsSlots(Slots{{0.0f, 1}, {5, 1}}));
+  EXPECT_FALSE(fresh.KeepsSlots(Slots{{-0.0f, 1}}));
+  EXPECT_FALSE(fresh.KeepsSlots(Slots{{1.0f, 1}, {5, 1}}));
 }
 
 }  // namespace

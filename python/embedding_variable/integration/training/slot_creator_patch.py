@@ -27,9 +27,11 @@ def install():
 
 
 def _is_column(primary, shape):
-  """Returns whether a slot of this shape has a number for each number of a row."""
+  """Returns whether a slot of this shape is a column of the table's rows."""
   if slot_view.wants_ordinary():
     return False
+  if slot_view.wants_per_row():
+    return True
   shape = tensor_shape.as_shape(shape)
   if shape.ndims == 1:
     return shape.is_compatible_with([primary.dim])
@@ -76,10 +78,10 @@ def _create_slot_with_initializer(stock):
   def create_slot_with_initializer(primary, initializer, shape, dtype, name,
                                    colocate_with_primary=True,
                                    *args, **kwargs):
-    if not ev.is_embedding_variable(primary):
+    if not ev.is_embedding_variable(primary) and not slot_view.wants_per_row():
       return stock(primary, initializer, shape, dtype, name, colocate_with_primary,
                    *args, **kwargs)
-    if not _is_column(primary, shape):
+    if not ev.is_embedding_variable(primary) or not _is_column(primary, shape):
       with _unsliced(primary):
         return stock(primary, initializer, shape, dtype, name,
                      colocate_with_primary, *args, **kwargs)

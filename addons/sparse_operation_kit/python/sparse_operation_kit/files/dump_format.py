@@ -6,7 +6,8 @@ In a folder, for each table:
 
   <table>-key                    N keys
   <table>-weight                 N x D float32, row-major, in the order of the keys
-  <table>-<optimizer>-<slot>     N x D float32, for each slot
+  <table>-<optimizer>-<slot>     N x D float32, for each slot; N of a slot with
+                                 one number per row
   <table>-default_rows           R x D float32: key k without a row reads row
                                  floormod(k, R). SOK does not write this file,
                                  and tables of fixed size have none
@@ -41,7 +42,7 @@ _NUMBER = struct.Struct(">I")
 _TABLE_NAMES = str.maketrans({c: "_" for c in string.punctuation})
 
 # Optimizer names in file names: the longest one contained in the class name is used.
-_OPTIMIZERS = ("SGD", "Adamax", "Adadelta", "Adagrad", "Ftrl", "Adam")
+_OPTIMIZERS = ("SGD", "Adamax", "Adadelta", "Adagrad", "Ftrl", "Adam", "RowWiseAdagrad")
 
 # kind: KEYS, ROWS or SLOT. slot: string. dtype: type of the array. count: its length.
 Header = collections.namedtuple("Header", ["kind", "slot", "dtype", "count"])

@@ -23,6 +23,7 @@ class DumpFormatTest(parameterized.TestCase):
       ("SGD", "SGD", ["SGD"]), ("AdagradOptimizer", "Adagrad", ["Adagrad"]),
       ("Adamax", "Adamax", ["Adamax", "Adam"]), ("AdamOptimizer", "Adam", ["Adam"]),
       ("LazyAdamOptimizer", "Adam", ["Adam"]), ("Ftrl", "Ftrl", ["Ftrl"]),
+      ("RowWiseAdagradOptimizer", "RowWiseAdagrad", ["RowWiseAdagrad"]),
       ("Adadelta", "Adadelta", ["Adadelta"]),
       ("MomentumOptimizer", "Momentum", ["Momentum"]), ("Mine", "Mine", ["Mine"]),
       ("Optimizer", "Optimizer", ["Optimizer"]))

@@ -12,6 +12,7 @@ from embedding_variable import tf_names
 from embedding_variable.checkpoint_format import durable
 from embedding_variable.checkpoint_format import replaced_together
 from embedding_variable.eager import keras_variable
+from embedding_variable.optimizers import slot_view
 from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
@@ -326,15 +327,17 @@ def _open(path, table):
   keys = np.asarray(keys).astype(np.int64)
   _check_keys(table.variable, keys, keys_path)
   arrays = []
-  for rows_path, kind in zip(paths[1:], [dump_format.ROWS] + [dump_format.SLOT] *
-                             len(table.slots)):
+  dim = table.variable.dim
+  expected = [(dump_format.ROWS, dim)] + [
+      (dump_format.SLOT, slot_view.width(column, dim)) for _, _, column in table.slots]
+  for rows_path, (kind, width) in zip(paths[1:], expected):
     rows = _open_floats(rows_path, kind)
-    if rows.size != len(keys) * table.variable.dim:
+    if rows.size != len(keys) * width:
       raise ValueError(
           "sok.load: %s holds %d numbers, expected %d: %d keys of variable '%s' with rows "
-          "of %d" % (rows_path, rows.size, len(keys) * table.variable.dim, len(keys),
-                     table.variable.op.name, table.variable.dim))
-    arrays.append(rows.reshape(-1, table.variable.dim))
+          "of %d" % (rows_path, rows.size, len(keys) * width, len(keys),
+                     table.variable.op.name, width))
+    arrays.append(rows.reshape(-1, width))
   default_rows = _open_default_rows(paths[-1], table) if table.has_default_rows else None
   return keys, arrays, default_rows
 

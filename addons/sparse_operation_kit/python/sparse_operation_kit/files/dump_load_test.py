@@ -11,6 +11,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+import embedding_variable
 from embedding_variable.ops import checkpoint_ops
 from sparse_operation_kit import experiment as sok
 from sparse_operation_kit import testing
@@ -26,6 +27,7 @@ _OPTIMIZERS = {
     "none": lambda: None,
     "sgd": lambda: sok.SGD(.1),
     "adagrad": lambda: _train.AdagradOptimizer(.1),
+    "row_wise_adagrad": lambda: embedding_variable.RowWiseAdagradOptimizer(.1),
     "adam": lambda: _train.AdamOptimizer(.1),
     "momentum": lambda: _train.MomentumOptimizer(.1, .9),
     "keras_adamax": lambda: sok.OptimizerWrapper(tf.keras.optimizers.Adamax(.1)),

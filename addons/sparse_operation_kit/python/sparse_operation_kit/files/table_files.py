@@ -17,6 +17,7 @@ from embedding_variable.eager import taped
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.optimizers import slot_view
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import ops
@@ -107,8 +108,8 @@ class Access(object):
       self._keys = array_ops.placeholder(dtypes.int64, [None])
       self._versions = array_ops.placeholder(dtypes.int64, [None])
       self._rows = [
-          array_ops.placeholder(dtypes.float32, [None, variable.dim])
-          for _ in range(1 + len(self.columns))
+          array_ops.placeholder(dtypes.float32, [None, width]) for width in
+          [variable.dim] + [slot_view.width(c, variable.dim) for c in self.columns]
       ]
       self._imports = [
           checkpoint_ops.import_table(

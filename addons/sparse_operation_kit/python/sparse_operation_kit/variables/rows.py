@@ -40,7 +40,7 @@ def _keys(var, indices, what):
 
 
 def _values(var, values, keys, what):
-  """Returns float32 `[M, dim]`."""
+  """Returns float32 `[M, dim]`. `var`: an embedding variable or a slot of one."""
   values = ops.convert_to_tensor(values, dtype=dtypes.float32)
   shape = keys.shape.with_rank(1).concatenate([var.dim])
   if not values.shape.is_compatible_with(shape):
@@ -82,7 +82,7 @@ def _write_slot(slot, indices, values, name):
   with ops.name_scope(name), ops.colocate_with(None, ignore_existing=True), \
       ops.device(var.device):
     keys = _keys(var, indices, "writing slot '%s'" % slot.column)
-    values = _values(var, values, keys, "writing slot '%s'" % slot.column)
+    values = _values(slot, values, keys, "writing slot '%s'" % slot.column)
     unique, last = _last_ones(keys)
     values = array_ops.gather(values, last)
     counts = array_ops.zeros_like(unique)
@@ -132,7 +132,7 @@ def assign(var, indices, values):
     var: `sok.DynamicVariable`, `sok.Variable`, an embedding variable, or an optimizer's
       slot of one.
     indices: integers `[M]`; of equal ones the last is written.
-    values: float32 `[M, dim]`.
+    values: float32 `[M, dim]`, `[M, 1]` for a slot with one number per row.
 
   Returns:
     The op.

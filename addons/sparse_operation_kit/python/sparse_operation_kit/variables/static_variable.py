@@ -137,13 +137,15 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     return self.value()
 
   def element_of_slot(self, column, initial):
-    """Returns float32 `[rows on this rank, D]`: a slot's value in `session.run`.
+    """Returns float32 `[rows on this rank, D or 1]`: a slot's value in `session.run`.
 
     Args:
       column: string, the slot's column.
       initial: float, initial value of the column in new rows.
     """
-    with ops.init_scope(), ops.name_scope(self.op.name + "/" + column + "/"):
+    # No name of an op has the "@" of a column.
+    scope = "%s/%s/" % (self.op.name, column.replace("@", "_"))
+    with ops.init_scope(), ops.name_scope(scope):
       return self.value_of_slot(column, initial)
 
   def value_of_slot(self, column, initial):
@@ -151,7 +153,7 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     with ops.colocate_with(None, ignore_existing=True), ops.device(self.device):
       _, slots = row_ops.read_rows(self.handle, self._local_keys(), [column], [initial],
                                    name="Value")
-      slots[0].set_shape([self._local_rows, self.dim])
+      slots[0].set_shape([self._local_rows, slot_view.width(column, self.dim)])
       return slots[0]
 
   def assign(self, value, use_locking=None, name=None, read_value=True):
