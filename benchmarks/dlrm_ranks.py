@@ -238,7 +238,7 @@ def measure(graph_name, samples):
   return {"graph": graph_name, "ranks": hvd.size(), "batch": samples,
           "exchange": FLAGS.exchange, "ids": FLAGS.ids, "policy": FLAGS.policy,
           "storage": FLAGS.storage, "num_batches": FLAGS.num_batches,
-          "distribution": FLAGS.distribution,
+          "distribution": FLAGS.distribution, "row_wise": FLAGS.row_wise,
           "interaction": FLAGS.interaction, "dtype": FLAGS.dtype, "step_ms": round(ms, 3),
           "samples_per_second": round(samples * hvd.size() / ms * 1000.),
           "loss": [float(first), float(last)]}

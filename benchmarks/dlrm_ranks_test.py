@@ -69,9 +69,12 @@ class DlrmRanksTest(absltest.TestCase):
 
   def test_several_batches(self):
     lines = self._run(1, "--graphs=dense,sparse", "--batch=16,32",
-                      "--distribution=uniform")
+                      "--distribution=uniform", "--row_wise")
     self.assertEqual([(r["batch"], r["graph"]) for r in map(json.loads, lines)],
                      [(b, g) for b in (16, 32) for g in ("dense", "sparse")])
+    for result in map(json.loads, lines):
+      self.assertTrue(result["row_wise"])
+      self.assertLess(result["loss"][1], result["loss"][0], result)
     self.assertRegex(dlrm_ranks_table.table(lines), r"\| 32 \| 1 \| –, uniform \|")
 
   def test_both_interactions(self):

@@ -13,9 +13,13 @@ import math
 from absl import flags
 import tensorflow as tf
 
+import embedding_variable
+
 import defaults
 
 FLAGS = flags.FLAGS
+
+flags.DEFINE_bool("row_wise", False, "Adagrad with one accumulator per row.")
 
 flags.DEFINE_enum("dtype", "float32", ["float32", "float16"],
                   "Of the lookups' outputs and of the dense layers; variables and the "
@@ -60,9 +64,10 @@ def _loss_scale():
 
 
 def adagrad():
-  """Returns Adagrad for gradients of `scaled` losses."""
-  return tf.compat.v1.train.AdagradOptimizer(
-      defaults.LEARNING_RATE, initial_accumulator_value=.1 * _loss_scale()**2)
+  """Returns Adagrad, or with --row_wise row-wise Adagrad, for gradients of `scaled` losses."""
+  cls = (embedding_variable.RowWiseAdagradOptimizer if FLAGS.row_wise else
+         tf.compat.v1.train.AdagradOptimizer)
+  return cls(defaults.LEARNING_RATE, initial_accumulator_value=.1 * _loss_scale()**2)
 
 
 def scaled(value):
