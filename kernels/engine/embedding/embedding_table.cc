@@ -222,6 +222,8 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
     for (const SlotSpec& slot : after) {
       shapes.push_back({slot.initial_value, slot.WidthIn(impl_->dim())});
     }
+    // If the GPU does not access all rows, they may move.
+    if (impl_->rows_below() != nullptr) ++impl_->generation;
     EV_RETURN_IF_ERROR(impl_->WithName(impl_->home->Relayout(shapes)));
     impl_->slots = std::move(after);
     if (columns != nullptr) *columns = std::move(found);

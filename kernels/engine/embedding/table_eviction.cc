@@ -61,7 +61,7 @@ int64_t EmbeddingTable::Impl::EraseRows(Span<const int64_t> keys) {
   std::vector<RowHandle> handles;
   std::vector<int64_t> gone;
   handles.reserve(keys.size());
-  GpuTableCompute* const gpu = home->gpu_table();
+  GpuRowCompute* const gpu = home->gpu();
   const bool names_keys = changes != nullptr || gpu != nullptr;
   if (names_keys) gone.reserve(keys.size());
   rows->ReserveFree(keys.size());

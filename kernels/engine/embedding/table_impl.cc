@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/frozen_rows.h"
 
 namespace ev {
@@ -203,7 +204,7 @@ Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
   MarkChanged(*handle);
   for (FrozenRows* frozen : frozen_rows) frozen->AddNew(*handle);
   const int64_t default_row = FloorMod(key, num_defaults);
-  GpuTableCompute* const gpu = home->gpu_table();
+  GpuRowCompute* const gpu = home->gpu();
   const Status status = gpu != nullptr
                             ? gpu->NewKeyedRow(key, *handle, default_row)
                             : home->NewRow(*handle, default_row);
@@ -217,6 +218,44 @@ Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
     }
   }
   return status;
+}
+
+Status EmbeddingTable::Impl::BringRows(Span<const int64_t> keys, bool* all) {
+  *all = false;
+  if (!table_lock.TryEnterAlone()) return Status::OK();
+  struct Leave {
+    TableLock* lock;
+    ~Leave() { lock->LeaveAlone(); }
+  } leave{&table_lock};
+  // The table may have been initialized again with another storage.
+  if (rows_below() == nullptr) return Status::OK();
+  RowsBelow::Brought brought;
+  const Status status = CatchBadAlloc([&] {
+    std::vector<RowHandle> handles(keys.size());
+    index.Find(keys, handles.data());
+    return rows_below()->Bring(keys, handles, &brought);
+  });
+  if (brought.moved_below) ++generation;
+  *all = status.ok() && brought.fits;
+  if (status.ok()) return status;
+  // Without room rows can still be read and written where they are.
+  return status.code() == StatusCode::kResourceExhausted ? Status::OK()
+                                                         : WithName(status);
+}
+
+Status EmbeddingTable::Impl::BringRowsBelow(Span<const int64_t> keys) {
+  {
+    SharedTableLock shared(&table_lock);
+    if (home == nullptr || rows_below() == nullptr) return Status::OK();
+    std::vector<RowHandle> handles(keys.size());
+    index.Find(keys, handles.data());
+    const bool needs_room = rows_below()->NeedsRoom();
+    if (home->gpu()->FindStepHandles(handles, handles.data()) && !needs_room) {
+      return Status::OK();
+    }
+  }
+  bool all = false;
+  return BringRows(keys, &all);
 }
 
 void EmbeddingTable::Impl::KeepFrozen(Span<const RowHandle> handles) {

@@ -63,12 +63,10 @@ class EmbeddingTable::Impl : public RowSource {
   const float* DefaultRow(int64_t key) const {
     return defaults.data() + FloorMod(key, num_defaults) * dim();
   }
-  // Index in 'defaults' of the row that lookups return for a key without a row.
-  int64_t AbsentDefault(int64_t key) const {
-    return filter == nullptr ? FloorMod(key, num_defaults) : num_defaults;
-  }
+  // The row that lookups return for a key without a row.
   const float* AbsentRow(int64_t key) const {
-    return defaults.data() + AbsentDefault(key) * dim();
+    return filter == nullptr ? DefaultRow(key)
+                             : defaults.data() + num_defaults * dim();
   }
   Span<const float> default_rows() const {
     return Span<const float>(defaults.data(), num_defaults * dim());
@@ -82,10 +80,6 @@ class EmbeddingTable::Impl : public RowSource {
   // Finds the columns of all slots. Returns false if one is missing.
   bool FindSlots(Span<const SlotSpec> wanted, std::vector<int>* columns) const;
 
-  // Like AbsentRow, as a handle in a step (GpuStepTable::are_handles).
-  RowHandle AbsentOnGpu(int64_t key) const {
-    return AbsentAs(AbsentDefault(key));
-  }
   // Finds keys and makes their rows addressable (RowHome::Hold): rows[i] points
   // to the row of keys[i], or to AbsentRow if it has none. *absent: how many
   // have none. *held is false if the home cannot hold them; handles are found
@@ -142,6 +136,12 @@ class EmbeddingTable::Impl : public RowSource {
     if (!frozen_rows.empty()) KeepFrozen(handles);
   }
   void KeepFrozen(Span<const RowHandle> handles);
+
+  // Null unless the GPU accesses some of the rows and not all.
+  RowsBelow* rows_below() const {
+    GpuRowCompute* const gpu = home->gpu();
+    return gpu == nullptr ? nullptr : gpu->below();
+  }
 
   // Whether an update has to record anything about its rows.
   bool records_meta() const {
@@ -222,6 +222,15 @@ class EmbeddingTable::Impl : public RowSource {
   void TakeBackAlone(const TableJournal& journal, bool only_untouched = true);
 
   // --- REQUIRE: this thread does not hold the table lock ---
+
+  // Moves the rows of keys, which may repeat, to where the GPU accesses them
+  // (RowsBelow::Bring), and makes room for new rows. *all: whether the GPU
+  // accessed all of them afterwards. It is false during a snapshot, and if
+  // there is no room for them.
+  Status BringRows(Span<const int64_t> keys, bool* all);
+  // The same if the GPU does not access some of the rows, or room is needed;
+  // otherwise a no-op.
+  Status BringRowsBelow(Span<const int64_t> keys);
 
   // Number of rows that the capacity allows; the largest int64 without one.
   int64_t MaxRows() const;

@@ -26,7 +26,6 @@
 namespace ev {
 
 class GpuTableCompute;
-class RowHold;  // row_home.h
 
 // A copy in GPU memory of the gradients of samples, [B, dim]. Created by
 // GpuRowCompute::StartGradients; may outlive the rows that created it. The
@@ -48,21 +47,57 @@ inline RowHandle AbsentAs(int64_t default_row) {
   return kFirstReservedHandle + static_cast<RowHandle>(default_row);
 }
 
+// The part of a home's rows that the GPU does not access, and the moves of rows
+// to and from it. A key is in the GPU's key table while the GPU accesses its
+// row.
+class RowsBelow {
+ public:
+  virtual ~RowsBelow() {}
+  // Returns whether recent calls have made more new rows than there is room
+  // for where the GPU accesses them. Brings make room.
+  virtual bool NeedsRoom() = 0;
+  // Moves the rows of keys, at handles, to where the GPU accesses them, and
+  // makes room for new rows. Rows that are used least, and are not among these,
+  // move below instead. A key without a row has a reserved handle. Must run
+  // alone. ResourceExhausted: no room below, or no memory. DataLoss: the file
+  // of rows is damaged. After an error every row has its contents.
+  struct Brought {
+    // False if there is no room for all of these rows; nothing moves then.
+    bool fits = false;
+    // Whether rows have moved below, also before an error. Handles in steps of
+    // earlier lookups are no longer valid then.
+    bool moved_below = false;
+  };
+  virtual Status Bring(Span<const int64_t> keys, Span<const RowHandle> handles,
+                       Brought* brought) = 0;
+};
+
+// GPU operations of a home of which the GPU accesses some rows, or all.
 class GpuRowCompute {
  public:
   virtual ~GpuRowCompute() {}
 
-  // Gives rows places in GPU memory: sets gpu_handles[i] to that of the row at
-  // handles[i] in steps of placed_rows(), or to handles[i] itself if that is no
-  // row. While *hold lives, the rows keep their places; null if they always do.
-  // Destroy it after Pool, or Update, of the step has returned. writes: the
-  // step updates the rows. Does not wait for other holds; *placed is false, and
-  // nothing is held, if some rows get no place. gpu_handles may be the handles.
-  virtual Status PlaceRows(Span<const RowHandle> handles, bool writes,
-                           RowHandle* gpu_handles,
-                           std::unique_ptr<RowHold>* hold, bool* placed) = 0;
-  // The rows in GPU memory. PlaceRows returns its handles.
-  virtual GpuTableCompute* placed_rows() = 0;
+  // Like RowHome::NewRow, and also inserts the key into the GPU's key table,
+  // where later steps find it, if the GPU accesses the row.
+  virtual Status NewKeyedRow(int64_t key, RowHandle handle,
+                             int64_t default_row) = 0;
+  // Removes keys from the GPU's key table. Call it before their rows are
+  // forgotten. Must run alone. If that fails, later calls return the error.
+  virtual void ForgetKeys(Span<const int64_t> keys) = 0;
+
+  // The rows that the GPU accesses, for steps.
+  virtual GpuTableCompute* step_rows() = 0;
+  // Null if the GPU accesses all rows. Steps then have the handles of the
+  // table; else those of step_rows(), until a call that must run alone.
+  virtual RowsBelow* below() { return nullptr; }
+  // Sets step_handles[i] to the handle in steps of the row at handles[i];
+  // reserved handles are copied. Returns false if the GPU does not access some
+  // of the rows.
+  virtual bool FindStepHandles(Span<const RowHandle> handles,
+                               RowHandle* step_handles) const;
+  // Sets handles[i] to the table's handle of the row step_handles[i].
+  virtual void FindTableHandles(Span<const RowHandle> step_handles,
+                                RowHandle* handles) const;
 
   // Starts copying gradients of samples, [num_samples, dim], from host memory
   // to GPU memory.
@@ -73,14 +108,6 @@ class GpuRowCompute {
 // GPU operations of a table whose rows one GPU accesses all.
 class GpuTableCompute : public GpuRowCompute {
  public:
-  // Like RowHome::NewRow, and also inserts the key into the GPU's key table,
-  // where later steps find it.
-  virtual Status NewKeyedRow(int64_t key, RowHandle handle,
-                             int64_t default_row) = 0;
-  // Removes keys from the GPU's key table. Call it before their rows are
-  // forgotten. Must run alone. If that fails, later calls return the error.
-  virtual void ForgetKeys(Span<const int64_t> keys) = 0;
-
   // True if the table keeps PENDING COUNTERS: per row, the changes to its
   // RowMeta by step updates since the last TakeCounters, counted in GPU memory.
   // A row's pending counters are the RowMeta that these updates would produce,

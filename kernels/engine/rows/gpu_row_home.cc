@@ -18,6 +18,17 @@ std::atomic<GpuRowHomeFactory>& Factory() {
 
 }  // namespace
 
+bool GpuRowCompute::FindStepHandles(Span<const RowHandle> handles,
+                                    RowHandle* step_handles) const {
+  std::copy(handles.begin(), handles.end(), step_handles);
+  return true;
+}
+
+void GpuRowCompute::FindTableHandles(Span<const RowHandle> step_handles,
+                                     RowHandle* handles) const {
+  std::copy(step_handles.begin(), step_handles.end(), handles);
+}
+
 const RowHomeCosts& GpuRowHome::costs() const {
   static const RowHomeCosts costs = RowHomeCosts::OfDistantMemory();
   return costs;
@@ -26,16 +37,6 @@ const RowHomeCosts& GpuRowHome::costs() const {
 Status GpuRowHome::Hold(Span<const RowHandle>, const float**,
                         std::unique_ptr<RowHold>*, bool* held) {
   *held = false;
-  return Status::OK();
-}
-
-Status GpuRowHome::PlaceRows(Span<const RowHandle> handles, bool /*writes*/,
-                             RowHandle* gpu_handles, std::unique_ptr<RowHold>*,
-                             bool* placed) {
-  if (gpu_handles != handles.data()) {
-    std::copy(handles.begin(), handles.end(), gpu_handles);
-  }
-  *placed = true;
   return Status::OK();
 }
 

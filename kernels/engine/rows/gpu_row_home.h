@@ -5,16 +5,13 @@
 // its own and, above a budget, pinned host memory. Also the registry of its
 // implementation, which is in the GPU code.
 //
-// In addition to the operations of every home, it copies whole rows and resets
-// rows. The home with rows also on an SSD (hbm_dram_ssd/device_cache.h) uses
-// this to cache the rows of many handles in the few rows of a GPU home.
+// The home with rows also on an SSD (hbm_dram_ssd/hbm_dram_ssd_rows.h) keeps
+// its most used rows in such a home.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_HOME_H_
 #define KERNELS_ENGINE_ROWS_GPU_ROW_HOME_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "kernels/engine/base/row_handle.h"
@@ -33,35 +30,17 @@ class GpuRowHome : public RowHome, public GpuTableCompute {
  public:
   GpuRowCompute* gpu() final { return this; }
   GpuTableCompute* gpu_table() final { return this; }
-  GpuTableCompute* placed_rows() final { return this; }
-  // The GPU's handles of rows are those of the table.
-  Status PlaceRows(Span<const RowHandle> handles, bool writes,
-                   RowHandle* gpu_handles, std::unique_ptr<RowHold>* hold,
-                   bool* placed) final;
+  GpuTableCompute* step_rows() final { return this; }
   const RowHomeCosts& costs() const final;
   // Sets *held to false: the CPU cannot address GPU memory.
   Status Hold(Span<const RowHandle> handles, const float** rows,
               std::unique_ptr<RowHold>* hold, bool* held) final;
 
   virtual Status Flush() = 0;
-  // Resets an existing row to the contents of a new row. The reset is queued
-  // like a new row; no GPU memory is allocated. REQUIRES: at most one call per
-  // handle between two flushes.
-  virtual Status RenewRow(RowHandle handle, int64_t default_row) = 0;
-
-  // WriteWhole and ReadWhole copy whole rows: the value and all slots, one
-  // after the other. They go through 'handles' in chunks, in order. fill writes
-  // the rows of handles [begin, begin + n) to memory from which the device
-  // copies them; take reads them from memory to which the device has copied
-  // them. rows: [n, floats per row]. The callbacks run while the device copies
-  // other chunks. REQUIRES: handles are rows; in WriteWhole they are distinct.
-  using FillRows = std::function<void(size_t begin, size_t n, float* rows)>;
-  using TakeRows =
-      std::function<void(size_t begin, size_t n, const float* rows)>;
-  virtual Status WriteWhole(Span<const RowHandle> handles,
-                            const FillRows& fill) = 0;
-  virtual Status ReadWhole(Span<const RowHandle> handles,
-                           const TakeRows& take) = 0;
+  // With RowTiers: sets worth[i] to how much the row at handle first + i
+  // deserves to be in GPU memory; 0: no lookup or update has used it lately.
+  // Unspecified without a row.
+  virtual Status ReadWorth(RowHandle first, Span<uint32_t> worth) = 0;
 };
 
 struct GpuRowHomeOptions {

@@ -5,11 +5,13 @@
 // its memory or in CPU memory, and its update. All tables share the same kernel
 // launches.
 //
-// For each embedding table the GPU has a key table, which holds every key that
-// has a row (GpuTableCompute::NewKeyedRow). A key that is not in it has no row:
-// the GPU reads the key's default row, without waiting for the CPU. Before an
-// update, Settle copies the keys without a row to the host, where the caller
-// admits or inserts them.
+// For each embedding table the GPU has a key table, which holds every key whose
+// row the GPU accesses (GpuRowCompute::NewKeyedRow). For any other key the GPU
+// reads the default row, without waiting for the CPU. Before an update, Settle
+// copies these keys to the host, where the caller admits or inserts them. If
+// the GPU does not access all rows of a table, the caller settles the lookup at
+// once. It brings the rows of these keys (RowsBelow), and looks up again if
+// there are any.
 //
 // The calls, in this order:
 //
@@ -21,9 +23,6 @@
 //   Settle       copies the keys without a row of a table that is to be updated
 //                to host memory.
 //   Update       updates some or all tables together.
-//
-// If some rows of a table are on an SSD, the CPU finds the rows
-// and passes their handles to the step (GpuStepTable::are_handles).
 //
 // Ids are not deduplicated: each occurrence of an id is looked up. Callers that
 // need distinct keys copy the ids to the host with BringIds.

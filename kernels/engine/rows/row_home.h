@@ -7,9 +7,8 @@
 //   dram/          all rows in CPU memory.
 //   ssd/           the hot rows in CPU memory, the others on an SSD.
 //   gpu/           all rows in a GPU's memory, or the hot ones, and the others
-//   in
-//                  CPU memory, which the GPU accesses too.
-//   hbm_dram_ssd/  the hot rows in a GPU's memory, the others like ssd/.
+//                  in CPU memory, which the GPU accesses too.
+//   hbm_dram_ssd/  the hot rows like gpu/, the others like ssd/.
 //
 // The table keeps its index, its handles and the counters of each row (RowMeta:
 // frequency, version). A home keeps the floats. A home in GPU memory may also
@@ -194,7 +193,7 @@ class RowHome {
   // --- Optional capabilities; null in homes without them ---
 
   virtual RowTiers* tiers() { return nullptr; }
-  // Computes on rows in GPU memory: pooling and summed updates.
+  // The GPU accesses all rows, or some: pooling and summed updates.
   virtual GpuRowCompute* gpu() { return nullptr; }
   // The GPU accesses all rows.
   virtual GpuTableCompute* gpu_table() { return nullptr; }

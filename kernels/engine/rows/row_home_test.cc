@@ -58,6 +58,16 @@ class RowHomeTest : public ::testing::Test {
   }
 
   RowHome* home() { return rows_.home.get(); }
+  bool HasRowsBelow() {
+    return home()->gpu() != nullptr && home()->gpu()->below() != nullptr;
+  }
+  void Forget(const std::vector<RowHandle>& handles) {
+    if (HasRowsBelow()) {
+      const std::vector<int64_t> keys(handles.begin(), handles.end());
+      home()->gpu()->ForgetKeys(keys);
+    }
+    home()->Forget(handles);
+  }
 
   // Creates n new rows.
   void MakeRows(int64_t n) {
@@ -65,7 +75,12 @@ class RowHomeTest : public ::testing::Test {
       RowHandle handle;
       ASSERT_OK(rows_.handles->Allocate(&handle));
       const int64_t r = (next_++ * 7) % kDefaultRows;
-      ASSERT_OK(home()->NewRow(handle, r));
+      // If the GPU does not access all rows, those without a key are below.
+      if (HasRowsBelow() && i % 2 == 0) {
+        ASSERT_OK(home()->gpu()->NewKeyedRow(handle, handle, r));
+      } else {
+        ASSERT_OK(home()->NewRow(handle, r));
+      }
       Row row(defaults_.begin() + r * kDim, defaults_.begin() + (r + 1) * kDim);
       for (size_t s = 0; s < initial_.size(); ++s) {
         row.insert(row.end(), SlotWidth(s), initial_[s]);
@@ -87,9 +102,7 @@ class RowHomeTest : public ::testing::Test {
     initial_ = initial;
   }
   // The second slot has one number per row.
-  static int64_t SlotWidth(size_t slot) {
-    return slot == 1 && HasNarrowSlots() ? 1 : kDim;
-  }
+  static int64_t SlotWidth(size_t slot) { return slot == 1 ? 1 : kDim; }
   static int64_t WidthOf(int column) {
     return column == 0 ? kDim : SlotWidth(column - 1);
   }
@@ -97,9 +110,6 @@ class RowHomeTest : public ::testing::Test {
     int64_t offset = 0;
     for (int c = 0; c < column; ++c) offset += WidthOf(c);
     return offset;
-  }
-  static bool HasNarrowSlots() {
-    return testing::StorageUnderTest() != RowStorage::kHbmDramSsd;
   }
   std::vector<RowHandle> Handles() const {
     std::vector<RowHandle> handles;
@@ -253,13 +263,11 @@ TEST_F(RowHomeTest, ARuleTrainsRowsAsItTrainsArrays) {
     std::vector<float> hyper;
     std::vector<int> slot_columns;
   };
-  std::vector<Case> cases = {
+  const std::vector<Case> cases = {
       {"SGD", {0.1f}, {}},
       {"Adagrad", {0.1f}, {2}},
-      {"Adam", {0.01f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f}, {2, 0}}};
-  if (HasNarrowSlots()) {
-    cases.push_back({"RowWiseAdagrad", {0.1f, 1e-8f}, {1}});
-  }
+      {"Adam", {0.01f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f}, {2, 0}},
+      {"RowWiseAdagrad", {0.1f, 1e-8f}, {1}}};
   ASSERT_NO_FATAL_FAILURE(SetSlots({0.5f, 0.25f, 0.125f}));
   ASSERT_NO_FATAL_FAILURE(MakeRows(600));
   std::vector<RowHandle> handles = SomeHandles();
@@ -292,18 +300,6 @@ TEST_F(RowHomeTest, ARuleTrainsRowsAsItTrainsArrays) {
   }
 }
 
-TEST_F(RowHomeTest, AHomeRefusesAWidthThatItDoesNotSupport) {
-  const std::vector<SlotShape> slots = {{0.5f, 1}};
-  const Status status = home()->Relayout(slots);
-  EXPECT_EQ(status.ok(), HasNarrowSlots()) << status.message();
-  if (HasNarrowSlots()) return;
-  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("one number per row"), std::string::npos);
-  ASSERT_NO_FATAL_FAILURE(SetSlots({0.5f}));
-  ASSERT_NO_FATAL_FAILURE(MakeRows(3));
-  ExpectAll("after an error");
-}
-
 TEST_F(RowHomeTest, AForgottenRowIsGoneAndItsHandleNamesANewOne) {
   ASSERT_NO_FATAL_FAILURE(SetSlots({0.5f}));
   ASSERT_NO_FATAL_FAILURE(MakeRows(100));
@@ -311,7 +307,7 @@ TEST_F(RowHomeTest, AForgottenRowIsGoneAndItsHandleNamesANewOne) {
   std::vector<float> in(handles.size() * kDim, 42.0f);
   ASSERT_OK(home()->Write(handles, 0, in.data()));
   ASSERT_OK(home()->Write(handles, 1, in.data()));
-  home()->Forget(handles);
+  Forget(handles);
   rows_.handles->Free(handles);
   expected_.clear();
   ASSERT_NO_FATAL_FAILURE(MakeRows(150));
@@ -339,6 +335,13 @@ TEST_F(RowHomeTest, OnlyHomesWithSeveralTiersHaveTiers) {
   ASSERT_EQ(tiers != nullptr, has_some);
   if (tiers == nullptr) return;
   const std::vector<RowHandle> handles = Handles();
+  if (HasRowsBelow()) {
+    const std::vector<int64_t> keys(handles.begin(), handles.end());
+    RowsBelow::Brought brought;
+    ASSERT_OK(home()->gpu()->below()->Bring(keys, handles, &brought));
+    EXPECT_TRUE(brought.fits);
+    EXPECT_FALSE(brought.moved_below);
+  }
   ASSERT_OK(tiers->Prefetch(handles));
   for (RowHandle handle : handles) EXPECT_EQ(tiers->TierOf(handle), 0);
   EXPECT_EQ(tiers->tier_stats().memory_rows, 8);

@@ -40,9 +40,11 @@ class HostPlaces {
       if (owner != handle) Put(owner, place);
       Put(handle, handle);
       live_.erase(handle);
+      last_use_.erase(handle);
     }
   }
   void Clear() {
+    last_use_.clear();
     live_.clear();
     places_.clear();
     owners_.clear();
@@ -58,6 +60,8 @@ class HostPlaces {
   // them.
   void Use(Span<const RowHandle> handles) {
     const std::unordered_set<RowHandle> used(handles.begin(), handles.end());
+    ++num_uses_;
+    for (RowHandle handle : used) last_use_[handle] = num_uses_;
     for (RowHandle handle : handles) {
       if (live_.count(handle) == 0 || IsOnDevice(handle)) continue;
       for (int64_t visited = 0; visited < num_on_device_; ++visited) {
@@ -73,6 +77,11 @@ class HostPlaces {
     }
   }
 
+  // Returns the number of the call of Use that last had the row; 0: none.
+  uint32_t LastUse(RowHandle handle) const {
+    const auto found = last_use_.find(handle);
+    return found == last_use_.end() ? 0 : found->second;
+  }
   bool IsOnDevice(RowHandle handle) const {
     return Of(handle) < num_on_device_;
   }
@@ -104,7 +113,9 @@ class HostPlaces {
   const int64_t budget_;
   int64_t row_bytes_ = 0, num_on_device_ = 0, hand_ = 0;
   int64_t hits_ = 0, misses_ = 0, moves_ = 0;
+  uint32_t num_uses_ = 0;
   std::unordered_set<RowHandle> live_;
+  std::unordered_map<RowHandle, uint32_t> last_use_;
   Map places_, owners_;
 };
 

@@ -38,9 +38,6 @@ std::atomic<bool> no_steps{false};
 std::atomic<bool> no_keys{false};
 std::atomic<bool> next_counters_fail{false};
 
-// Rows per chunk of WriteWhole and ReadWhole.
-constexpr size_t kStretch = 7;
-
 class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
  private:
   // A call in progress. Aborts the process if a call that must run alone
@@ -129,20 +126,6 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
       throw;
     }
     ++live;
-    return Status::OK();
-  }
-
-  Status RenewRow(RowHandle handle, int64_t default_row) override {
-    const Call call(this);
-    Check(default_row >= 0 &&
-              default_row < static_cast<int64_t>(defaults_.size()) / dim(),
-          "there is no such default row", default_row);
-    std::lock_guard<std::mutex> lock(mu_);
-    Row* const row = At(handle);
-    Check(!row->is_being_written, "a row is renewed that is written", handle);
-    row->default_row = default_row;
-    row->floats.clear();
-    queue_.push_back(handle);
     return Status::OK();
   }
 
@@ -312,46 +295,6 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     return Status::OK();
   }
 
-  Status WriteWhole(Span<const RowHandle> handles,
-                    const FillRows& fill) override {
-    const Call call(this);
-    EV_RETURN_IF_ERROR(StartTransfer());
-    const Writing writing(this, handles);
-    const size_t floats = shape_.floats();
-    for (size_t begin = 0; begin < handles.size(); begin += kStretch) {
-      const size_t n = std::min(kStretch, handles.size() - begin);
-      std::vector<float> rows(n * floats,
-                              std::numeric_limits<float>::quiet_NaN());
-      fill(begin, n, rows.data());
-      std::lock_guard<std::mutex> lock(mu_);
-      for (size_t i = 0; i < n; ++i) {
-        std::copy_n(rows.data() + i * floats, floats,
-                    At(handles[begin + i])->floats.data());
-      }
-    }
-    return Status::OK();
-  }
-
-  Status ReadWhole(Span<const RowHandle> handles,
-                   const TakeRows& take) override {
-    const Call call(this);
-    EV_RETURN_IF_ERROR(StartTransfer());
-    const size_t floats = shape_.floats();
-    for (size_t begin = 0; begin < handles.size(); begin += kStretch) {
-      const size_t n = std::min(kStretch, handles.size() - begin);
-      std::vector<float> rows(n * floats);
-      {
-        std::lock_guard<std::mutex> lock(mu_);
-        for (size_t i = 0; i < n; ++i) {
-          std::copy_n(At(handles[begin + i])->floats.data(), floats,
-                      rows.data() + i * floats);
-        }
-      }
-      take(begin, n, rows.data());
-    }
-    return Status::OK();
-  }
-
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
                Span<const int> slot_columns, const float* grads) override {
     const Call call(this);
@@ -445,6 +388,13 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
   Status Prefetch(Span<const RowHandle> handles) override {
     std::lock_guard<std::mutex> lock(mu_);
     places_->Use(handles);
+    return Status::OK();
+  }
+  Status ReadWorth(RowHandle first, Span<uint32_t> worth) override {
+    std::lock_guard<std::mutex> lock(mu_);
+    for (size_t i = 0; i < worth.size(); ++i) {
+      worth[i] = places_->LastUse(static_cast<RowHandle>(first + i));
+    }
     return Status::OK();
   }
   int TierOf(RowHandle handle) const override {

@@ -266,31 +266,6 @@ TEST(HostDeviceRowsTest, RowsThatGoLeaveTheDevice) {
   EXPECT_EQ(0, LiveHostDeviceRows() - before);
 }
 
-TEST(HostDeviceRowsTest, ARenewedRowIsANewOne) {
-  const std::vector<float> defaults = {1.0f, 2.0f};
-  GpuRowHomeOptions options;
-  options.dim = 1;
-  options.default_rows = defaults;
-  std::unique_ptr<GpuRowHome> rows;
-  ASSERT_OK(MakeGpuRowHome(options, &rows));
-  const std::vector<float> initial = {0.5f};
-  ASSERT_OK(rows->Relayout(FullSlots(1, initial)));
-  const std::vector<RowHandle> both = {7, 8};
-  for (const RowHandle row : both) ASSERT_OK(rows->NewRow(row, 0));
-  const std::vector<float> nines = {9.0f, 9.0f};
-  for (const int column : {0, 1}) {
-    ASSERT_OK(rows->Write(both, column, nines.data()));
-  }
-  const int64_t live = LiveHostDeviceRows();
-  ASSERT_OK(rows->RenewRow(7, 1));
-  std::vector<float> got(2);
-  ASSERT_OK(rows->Read(both, 0, got.data()));
-  EXPECT_EQ(got, (std::vector<float>{2.0f, 9.0f}));
-  ASSERT_OK(rows->Read(both, 1, got.data()));
-  EXPECT_EQ(got, (std::vector<float>{0.5f, 9.0f}));
-  EXPECT_EQ(LiveHostDeviceRows(), live);
-}
-
 // Trains a table for two steps, with samples of two ids each, and returns the
 // pooled rows of the second step.
 std::vector<float> TrainAndLookUp(const std::vector<int64_t>& ids,
@@ -567,8 +542,6 @@ TEST(HostDeviceRowsDeathTest, NoticesBrokenPromises) {
   float value = 0.0f;
   EXPECT_DEATH(rows->NewRow(7, 0), "a row is made twice");
   EXPECT_DEATH(rows->NewRow(8, 1), "there is no such default row");
-  EXPECT_DEATH(rows->RenewRow(8, 0), "there is no such row");
-  EXPECT_DEATH(rows->RenewRow(7, 0), "the row was not written yet");
   EXPECT_DEATH(rows->Read(unknown, 0, &value), "there is no such row");
   EXPECT_DEATH(rows->Read(seven, 1, &value), "there is no such column");
   const std::vector<float> two = {1.0f, 2.0f};

@@ -33,9 +33,8 @@ struct PlannedTable : PooledIds {
   // it; null if the CPU pooled it.
   std::shared_ptr<GpuStep> step;
   int step_number = 0;
-  // True if the step found the rows by id. The ids are then in the step only:
-  // num_unique is num_ids, and the arrays are null until LookupPlan::Fetch.
-  // False if the CPU found the rows (handle_step.h).
+  // Whether there is a step. The ids are then in it only: num_unique is
+  // num_ids, and the arrays are null until LookupPlan::Fetch.
   bool step_finds_rows = false;
   // If step_finds_rows, valid like num_absent after LookupPlan::Settle: the
   // keys that had no row at the forward, and kNoRow for each.
@@ -43,14 +42,12 @@ struct PlannedTable : PooledIds {
   GpuStepUnknown unknown;
   RowHandle* unknown_handles = nullptr;  // [K]
 
-  RowHandle* handles = nullptr;  // [U]
+  // [U]. Those that a step has found are its own (GpuRowCompute::below).
+  RowHandle* handles = nullptr;
   // [U]. During the forward, the rows. Afterwards, if keeps_rows(), copies of
   // their values at the forward, because the update may run before the
   // gradient; otherwise invalid.
   const float** rows = nullptr;
-  // [U]: handles of the distinct keys' rows in GPU memory. Used during the
-  // forward only.
-  RowHandle* gpu_handles = nullptr;
   // [U]: occurrences of each key, if ids stand for several occurrences each
   // (row_lookup.h). Null: counts has them.
   int32_t* occurrences = nullptr;
@@ -109,15 +106,13 @@ struct PlannedTable : PooledIds {
 
   size_t bytes() const {
     return arrays.bytes() + key_arrays.bytes() + row_copies.bytes() +
-           gpu_handle_memory.bytes() + occurrence_counts.bytes() +
-           brought.bytes() + shards.bytes();
+           occurrence_counts.bytes() + brought.bytes() + shards.bytes();
   }
 
   LineBuffer arrays;
   LineBuffer key_arrays;
   LineBuffer row_copies;  // of ReserveCopies
   std::mutex copies_mu;
-  LineBuffer gpu_handle_memory;
   LineBuffer occurrence_counts;
   LineBuffer brought;  // of BringIds
 };

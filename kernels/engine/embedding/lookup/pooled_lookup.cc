@@ -4,8 +4,6 @@
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 
 #include <algorithm>
-#include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,7 +16,6 @@
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/lookup/find_rows.h"
-#include "kernels/engine/embedding/lookup/handle_step.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/lookup/step_lookup.h"
@@ -66,23 +63,6 @@ std::mutex* TurnToPutIds() {
   return turn;
 }
 
-// Pools the samples of one table. Calls for ranges of the table may be
-// concurrent.
-class TablePooling {
- public:
-  virtual ~TablePooling() {}
-  // Distinct keys that one task finds, and the cost of a sample in ids if tasks
-  // pool it.
-  virtual int64_t keys_at_once() const = 0;
-  virtual int64_t sample_weight() const = 0;
-  // Called when the distinct keys are planned, before they are found.
-  virtual Status Begin() = 0;
-  // Finds distinct keys [begin, end).
-  virtual Status Find(int64_t begin, int64_t end) = 0;
-  // Pools samples [begin, end), when all keys are found.
-  virtual void Pool(int64_t begin, int64_t end) = 0;
-};
-
 // Computes the factors of samples [begin, end) for the gradient.
 void FindFactors(int64_t begin, int64_t end, PlannedTable* planned) {
   if (SampleFactors(planned->combiner, planned->offsets, WeightsOf(*planned),
@@ -91,24 +71,28 @@ void FindFactors(int64_t begin, int64_t end, PlannedTable* planned) {
   }
 }
 
-// Pools on the CPU, which reads the rows in place or as copies.
-class PoolsOnCpu : public TablePooling {
+// Pools the samples of one table on the CPU, which reads the rows in place or
+// as copies. Calls for ranges of the table may be concurrent.
+class PoolsOnCpu {
  public:
   PoolsOnCpu(PlannedTable* planned, const EmbeddingTable::Impl& table,
              MutableFloats output, RowHolds* holds)
       : planned_(planned), table_(table), output_(output), holds_(holds) {}
 
-  int64_t keys_at_once() const override {
+  // Distinct keys that one task finds, and the cost of a sample in ids if tasks
+  // pool it.
+  int64_t keys_at_once() const {
     return std::max(kIdsPerTask, table_.home->costs().rows_per_hold);
   }
-  int64_t sample_weight() const override {
+  int64_t sample_weight() const {
     return std::max<int64_t>(1, planned_->num_ids / planned_->batch_size);
   }
-  Status Begin() override { return Status::OK(); }
-  Status Find(int64_t begin, int64_t end) override {
+  // Finds distinct keys [begin, end).
+  Status Find(int64_t begin, int64_t end) {
     return FindRows(planned_, begin, end, holds_);
   }
-  void Pool(int64_t begin, int64_t end) override {
+  // Pools samples [begin, end), when all keys are found.
+  void Pool(int64_t begin, int64_t end) {
     PoolSamples(planned_->batch(), begin, end, output_);
     FindFactors(begin, end, planned_);
   }
@@ -120,159 +104,192 @@ class PoolsOnCpu : public TablePooling {
   RowHolds* const holds_;
 };
 
-// Finds the rows of a table that a GPU pools by handles (handle_step.h), for
-// all tables of the call together. Pool computes the factors only.
-class FindsHandles : public TablePooling {
+// How often a lookup moves rows to where the GPU accesses them. Other calls may
+// move them away again before the lookup has used them.
+constexpr int kMostBrings = 2;
+
+// A pooled lookup of many tables.
+class Forward {
  public:
-  FindsHandles(PlannedTable* planned, const EmbeddingTable::Impl& table)
-      : planned_(planned), table_(table) {}
+  Forward(Span<const PooledInput> inputs,
+          const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+          Span<const MutableFloats> outputs, Parallel* parallel)
+      : inputs_(inputs),
+        owners_(owners),
+        outputs_(outputs),
+        parallel_(parallel),
+        on_cpu_(inputs.size(), false) {}
 
-  int64_t keys_at_once() const override { return kIdsPerTask; }
-  int64_t sample_weight() const override { return 1; }
-  Status Begin() override {
-    planned_->gpu_handles =
-        planned_->gpu_handle_memory.ReserveOf<RowHandle>(planned_->num_unique);
-    to_find_ = planned_->num_unique;
-    is_placed_ = planned_->num_unique == 0;
-    return Status::OK();
-  }
-  // The last call gives the rows their places.
-  Status Find(int64_t begin, int64_t end) override {
-    FindHandles(planned_, begin, end);
-    for (int64_t u = begin; u < end; ++u) {
-      const RowHandle handle = planned_->handles[u];
-      planned_->gpu_handles[u] = handle < kFirstReservedHandle
-                                     ? handle
-                                     : table_.AbsentOnGpu(planned_->unique[u]);
+  Status Run(std::shared_ptr<const LookupPlan>* plan) {
+    EV_RETURN_IF_ERROR(TablesOf(inputs_, owners_, &impls_));
+    for (int round = 0;; ++round) {
+      std::shared_ptr<LookupPlan> made = LookupPlan::Make(num_tables());
+      std::vector<int> missed;
+      EV_RETURN_IF_ERROR(Try(round == 0, made.get(), &missed));
+      if (missed.empty()) {
+        *plan = std::move(made);
+        return Status::OK();
+      }
+      for (int t : missed) {
+        EV_RETURN_IF_ERROR(Bring(t, round >= kMostBrings, *made));
+      }
     }
-    const int64_t found = end - begin;
-    if (found == 0 ||
-        to_find_.fetch_sub(found, std::memory_order_acq_rel) != found) {
-      return Status::OK();
-    }
-    return table_.WithName(table_.home->gpu()->PlaceRows(
-        Span<const RowHandle>(planned_->gpu_handles, planned_->num_unique),
-        /*writes=*/false, planned_->gpu_handles, &hold_, &is_placed_));
-  }
-  void Pool(int64_t begin, int64_t end) override {
-    FindFactors(begin, end, planned_);
-  }
-  // False if the rows got no places, when all keys are found.
-  bool is_placed() const { return is_placed_; }
-
-  // REQUIRES: the result is used while this object and 'output' live.
-  SamplesOfRows Samples(MutableFloats output) {
-    SamplesOfRows samples;
-    samples.table = &table_;
-    samples.num_ids = planned_->num_ids;
-    samples.num_samples = planned_->batch_size;
-    samples.combiner = planned_->combiner;
-    if (!IsOneIdEach()) {
-      samples.offsets =
-          Span<const int32_t>(planned_->offsets, planned_->batch_size + 1);
-    }
-    samples.out = output;
-    samples.inverse = planned_->all_unique() ? nullptr : planned_->inverse;
-    samples.of_keys = planned_->gpu_handles;
-    samples.release = [this] { hold_.reset(); };
-    return samples;
   }
 
  private:
-  bool IsOneIdEach() const {
-    const int64_t n = planned_->num_ids;
-    if (n != planned_->batch_size) return false;
-    for (int64_t i = 0; i <= n; ++i) {
-      if (planned_->offsets[i] != i) return false;
-    }
-    return true;
-  }
+  int num_tables() const { return static_cast<int>(inputs_.size()); }
 
-  PlannedTable* const planned_;
-  const EmbeddingTable::Impl& table_;
-  std::atomic<int64_t> to_find_{0};
-  bool is_placed_ = false;
-  std::unique_ptr<RowHold> hold_;
+  // Looks up all tables. If it adds to *missed, it has stopped: the GPU does
+  // not access all rows of these tables that it needs. The caller brings the
+  // rows and tries again. is_first: whether this is the lookup's first try.
+  Status Try(bool is_first, LookupPlan* plan, std::vector<int>* missed);
+  // Adds the tables of which a step has not found rows that exist.
+  Status FindMissed(const StepLookup& step, const LookupPlan& plan,
+                    std::vector<int>* missed) const;
+  // Moves the rows of table t to where the GPU accesses them, or leaves them to
+  // the CPU. plan: what the failed try has made.
+  Status Bring(int t, bool is_last, const LookupPlan& plan);
+  // Writes zeros to the outputs in GPU memory of tables without ids.
+  Status WriteZeros() const;
+
+  const Span<const PooledInput> inputs_;
+  const std::vector<std::shared_ptr<EmbeddingTable>>& owners_;
+  const Span<const MutableFloats> outputs_;
+  Parallel* const parallel_;
+  std::vector<EmbeddingTable::Impl*> impls_;
+  std::vector<bool> on_cpu_;  // the CPU finds and reads the table's rows
 };
 
-// Returns whether a table in no step by ids is pooled on the GPU, by handles:
-// some of its rows may be in CPU memory, or its output is in GPU memory and it
-// has no ids.
-bool IsPooledByHandles(const PooledInput& in) {
-  if (in.stream != nullptr) return true;
-  RowHome& home = *in.table->impl()->home;
-  // The gradient of weights, or of a combiner that selects, needs copies of the
-  // rows in CPU memory anyway.
-  const bool keeps_rows =
-      Selects(in.combiner) || (in.weights != nullptr && in.num_ids > 0);
-  return home.gpu() != nullptr && home.gpu_table() == nullptr && !keeps_rows;
-}
-
-// Pools the tables with a FindsHandles, in one step for each stream. *left:
-// those whose rows have no places, or for which there is no memory; the CPU has
-// to pool them.
-Status PoolTablesByHandles(Span<const PooledInput> inputs,
-                           Span<const MutableFloats> outputs,
-                           const std::vector<FindsHandles*>& by_handles,
-                           LookupPlan* plan, Parallel* parallel,
-                           std::vector<int>* left) {
-  std::map<const void*, std::vector<int>> by_stream;
-  int64_t num_ids = 0;
-  for (size_t t = 0; t < by_handles.size(); ++t) {
-    if (by_handles[t] == nullptr || inputs[t].batch_size == 0) continue;
-    const DeviceStream* const stream = inputs[t].stream;
-    if (stream == nullptr && (!by_handles[t]->is_placed() ||
-                              num_ids + inputs[t].num_ids > kMaxStepIds / 2)) {
-      left->push_back(static_cast<int>(t));
-      continue;
-    }
-    num_ids += inputs[t].num_ids;
-    by_stream[stream == nullptr ? nullptr : stream->native].push_back(
-        static_cast<int>(t));
-  }
-  for (const auto& one : by_stream) {
-    const std::vector<int>& tables = one.second;
-    std::vector<SamplesOfRows> samples;
-    for (int t : tables) samples.push_back(by_handles[t]->Samples(outputs[t]));
-    const DeviceStream* const stream = inputs[tables[0]].stream;
-    std::shared_ptr<GpuStep> step;
-    const Status status = PoolByHandles(samples, stream, parallel, &step);
-    if (status.code() == StatusCode::kResourceExhausted && stream == nullptr) {
-      left->insert(left->end(), tables.begin(), tables.end());
-      continue;
-    }
-    EV_RETURN_IF_ERROR(status);
-    for (size_t k = 0; k < tables.size(); ++k) {
-      PlannedTable* const planned = plan->mutable_planned(tables[k]);
-      planned->step = step;
-      planned->step_number = static_cast<int>(k);
+Status Forward::FindMissed(const StepLookup& step, const LookupPlan& plan,
+                           std::vector<int>* missed) const {
+  for (int t = 0; t < num_tables(); ++t) {
+    if (!step.Has(t) || impls_[t]->rows_below() == nullptr) continue;
+    EV_RETURN_IF_ERROR(plan.Settle(t));
+    const Span<const int64_t> keys = plan.planned(t).unknown.keys;
+    std::vector<RowHandle> handles(keys.size());
+    impls_[t]->index.Find(keys, handles.data());
+    if (std::any_of(handles.begin(), handles.end(), [](RowHandle handle) {
+          return handle < kFirstReservedHandle;
+        })) {
+      missed->push_back(t);
     }
   }
   return Status::OK();
 }
 
-// Finds the rows of these tables and pools them on the CPU.
-Status PoolOnCpu(const std::vector<int>& tables,
-                 const std::vector<EmbeddingTable::Impl*>& impls,
-                 Span<const MutableFloats> outputs, LookupPlan* plan,
-                 RowHolds* holds, Parallel* parallel) {
-  if (tables.empty()) return Status::OK();
-  std::map<int, std::unique_ptr<TablePooling>> pooling;
+Status Forward::Bring(int t, bool is_last, const LookupPlan& plan) {
+  bool all = false;
+  if (!is_last) {
+    Span<const int64_t> keys;
+    // Without a step the table needs only room for new rows.
+    if (plan.planned(t).step_finds_rows) {
+      EV_RETURN_IF_ERROR(plan.Fetch({&t, 1}, parallel_));
+      EV_RETURN_IF_ERROR(plan.UniqueKeys(t, &keys));
+    }
+    EV_RETURN_IF_ERROR(impls_[t]->BringRows(keys, &all));
+    if (keys.empty()) return Status::OK();
+  }
+  if (!all) on_cpu_[t] = true;
+  return Status::OK();
+}
+
+Status Forward::WriteZeros() const {
+  for (int t = 0; t < num_tables(); ++t) {
+    const PooledInput& in = inputs_[t];
+    if (in.stream == nullptr || in.num_ids > 0 || in.batch_size == 0) continue;
+    // One id that is in no sample stands for none.
+    const int32_t absent = static_cast<int32_t>(AbsentAs(0));
+    const std::vector<int32_t> offsets(in.batch_size + 1, 0);
+    GpuStepTable table;
+    table.table = impls_[t]->home->gpu()->step_rows();
+    table.num_ids = 1;
+    table.num_samples = in.batch_size;
+    table.is_narrow = table.are_handles = true;
+    table.combiner = in.combiner;
+    table.out = outputs_[t];
+    std::shared_ptr<GpuStep> step;
+    EV_RETURN_IF_ERROR(impls_[t]->WithName([&] {
+      EV_RETURN_IF_ERROR(table.table->StartStep({&table, 1}, in.stream, &step));
+      EV_RETURN_IF_ERROR(step->Put(0, 0, Span<const int32_t>(&absent, 1)));
+      EV_RETURN_IF_ERROR(step->Start(0, offsets));
+      return step->Pool();
+    }()));
+  }
+  return Status::OK();
+}
+
+Status Forward::Try(bool is_first, LookupPlan* plan, std::vector<int>* missed) {
+  const SharedTableLocks table_locks(impls_,
+                                     SharedTableLocks::Purpose::kReading);
+  for (const PooledInput& in : inputs_) EV_RETURN_IF_ERROR(CheckInput(in));
+  for (int t = 0; t < num_tables(); ++t) {
+    plan->mutable_planned(t)->step_finds_rows = false;
+    if (!owners_.empty()) plan->mutable_planned(t)->owner = owners_[t];
+    RowsBelow* const below = impls_[t]->rows_below();
+    if (is_first && below != nullptr && below->NeedsRoom()) {
+      missed->push_back(t);
+    }
+  }
+  if (!missed->empty()) return Status::OK();
+  // Outlives 'tables', whose rows it holds; both are destroyed within the
+  // table locks.
+  RowHolds holds;
+  StepLookup step(on_cpu_);
+  EV_RETURN_IF_ERROR(step.Start(inputs_, outputs_));
+  // Null for the tables of the step.
+  std::vector<std::unique_ptr<PoolsOnCpu>> tables(num_tables());
+  for (int t = 0; t < num_tables(); ++t) {
+    const PooledInput& in = inputs_[t];
+    if (step.Has(t)) continue;
+    if (in.on_device) {
+      return Status(
+          StatusCode::kUnimplemented,
+          "no step takes ids on a device, " + impls_[t]->QuotedName());
+    }
+    tables[t].reset(new PoolsOnCpu(plan->mutable_planned(t), *impls_[t],
+                                   outputs_[t], &holds));
+  }
+  std::unique_lock<std::mutex> turn(*TurnToPutIds(), std::defer_lock);
+  // Not with ids on a device: the call may then wait for work that was
+  // enqueued before it.
+  const bool copies_ids =
+      std::none_of(inputs_.begin(), inputs_.end(),
+                   [](const PooledInput& in) { return in.on_device; });
+  if (copies_ids && step.num_ids() >= kIdsInTurn) turn.lock();
+  EV_RETURN_IF_ERROR(PlanLookup(
+      inputs_, Samples::kAsGiven, plan, &step, parallel_, [&](int t) {
+        const PlannedTable& planned = plan->planned(t);
+        if (inputs_[t].stream != nullptr) return Status::OK();
+        EV_RETURN_IF_ERROR(tables[t]->Find(0, planned.num_unique));
+        tables[t]->Pool(0, planned.batch_size);
+        return Status::OK();
+      }));
+  if (turn.owns_lock()) turn.unlock();
+  EV_RETURN_IF_ERROR(FindMissed(step, *plan, missed));
+  if (!missed->empty()) return Status::OK();
   FindTasks find;
   TaskList pool(kIdsPerTask);
-  for (int t : tables) {
-    PlannedTable* const planned = plan->mutable_planned(t);
-    planned->num_absent = 0;  // counted again
-    pooling[t].reset(new PoolsOnCpu(planned, *impls[t], outputs[t], holds));
-    find.Add(t, planned->num_unique, pooling[t]->keys_at_once());
-    pool.Add(t, planned->batch_size, pooling[t]->sample_weight());
+  for (int t = 0; t < num_tables(); ++t) {
+    const PlannedTable& planned = plan->planned(t);
+    if (step.Has(t) || IsSmall(planned) || inputs_[t].stream != nullptr) {
+      continue;
+    }
+    pool.Add(t, planned.batch_size, tables[t]->sample_weight());
+    find.Add(t, planned.num_unique, tables[t]->keys_at_once());
   }
-  EV_RETURN_IF_ERROR(RunPieces(parallel, find.list(), [&](const Piece& piece) {
-    return pooling.at(piece.item)->Find(piece.begin, piece.end);
+  step.DoRestLater(parallel_);
+  EV_RETURN_IF_ERROR(RunPieces(parallel_, find.list(), [&](const Piece& piece) {
+    return tables[piece.item]->Find(piece.begin, piece.end);
   }));
-  RunPieces(parallel, pool, [&](const Piece& piece) {
-    pooling.at(piece.item)->Pool(piece.begin, piece.end);
+  RunPieces(parallel_, pool, [&](const Piece& piece) {
+    tables[piece.item]->Pool(piece.begin, piece.end);
   });
+  EV_RETURN_IF_ERROR(WriteZeros());
+  EV_RETURN_IF_ERROR(step.TakeOutputs(parallel_));
+  tables.clear();  // while the table locks are held
+  for (int t = 0; t < num_tables(); ++t) {
+    impls_[t]->CountIds(inputs_[t].num_ids, plan->planned(t).step_finds_rows);
+  }
   return Status::OK();
 }
 
@@ -291,88 +308,7 @@ Status PooledForward(Span<const PooledInput> inputs,
                            " outputs");
   }
   return NoThrow(who, [&] {
-    std::vector<EmbeddingTable::Impl*> impls;
-    EV_RETURN_IF_ERROR(TablesOf(inputs, owners, &impls));
-    const SharedTableLocks table_locks(impls,
-                                       SharedTableLocks::Purpose::kReading);
-    for (const PooledInput& in : inputs) EV_RETURN_IF_ERROR(CheckInput(in));
-
-    const std::shared_ptr<LookupPlan> made = LookupPlan::Make(num_tables);
-    for (int t = 0; t < num_tables; ++t) {
-      if (!owners.empty()) made->mutable_planned(t)->owner = owners[t];
-    }
-    // Outlives 'tables', whose rows it holds; both are destroyed within the
-    // table locks.
-    RowHolds holds;
-    StepLookup step;
-    EV_RETURN_IF_ERROR(step.Start(inputs, outputs));
-    // Null for the tables of the step.
-    std::vector<std::unique_ptr<TablePooling>> tables(num_tables);
-    std::vector<FindsHandles*> by_handles(num_tables, nullptr);
-    for (int t = 0; t < num_tables; ++t) {
-      if (step.Has(t)) continue;
-      if (inputs[t].on_device) {
-        return Status(
-            StatusCode::kUnimplemented,
-            "no step takes ids on a device, " + impls[t]->QuotedName());
-      }
-      const PooledInput& in = inputs[t];
-      PlannedTable* const planned = made->mutable_planned(t);
-      if (IsPooledByHandles(in)) {
-        by_handles[t] = new FindsHandles(planned, *impls[t]);
-        tables[t].reset(by_handles[t]);
-      } else {
-        tables[t].reset(new PoolsOnCpu(planned, *impls[t], outputs[t], &holds));
-      }
-    }
-    std::unique_lock<std::mutex> turn(*TurnToPutIds(), std::defer_lock);
-    // Not with ids on a device: the call may then wait for work that was
-    // enqueued before it.
-    const bool copies_ids =
-        std::none_of(inputs.begin(), inputs.end(),
-                     [](const PooledInput& in) { return in.on_device; });
-    if (copies_ids && step.num_ids() >= kIdsInTurn) turn.lock();
-    EV_RETURN_IF_ERROR(PlanLookup(
-        inputs, Samples::kAsGiven, made.get(), &step, parallel, [&](int t) {
-          const PlannedTable& planned = made->planned(t);
-          EV_RETURN_IF_ERROR(tables[t]->Begin());
-          EV_RETURN_IF_ERROR(tables[t]->Find(0, planned.num_unique));
-          tables[t]->Pool(0, planned.batch_size);
-          return Status::OK();
-        }));
-    if (turn.owns_lock()) turn.unlock();
-    FindTasks find;
-    TaskList pool(kIdsPerTask);
-    for (int t = 0; t < num_tables; ++t) {
-      const PlannedTable& planned = made->planned(t);
-      if (step.Has(t) || IsSmall(planned)) continue;
-      // If a GPU pools, only the factors of the samples are left to compute.
-      if (by_handles[t] == nullptr || Divides(planned.combiner)) {
-        pool.Add(t, planned.batch_size, tables[t]->sample_weight());
-      }
-      EV_RETURN_IF_ERROR(tables[t]->Begin());
-      find.Add(t, planned.num_unique, tables[t]->keys_at_once());
-    }
-    step.DoRestLater(parallel);
-    EV_RETURN_IF_ERROR(
-        RunPieces(parallel, find.list(), [&](const Piece& piece) {
-          return tables[piece.item]->Find(piece.begin, piece.end);
-        }));
-    RunPieces(parallel, pool, [&](const Piece& piece) {
-      tables[piece.item]->Pool(piece.begin, piece.end);
-    });
-    std::vector<int> left;
-    EV_RETURN_IF_ERROR(PoolTablesByHandles(inputs, outputs, by_handles,
-                                           made.get(), parallel, &left));
-    EV_RETURN_IF_ERROR(
-        PoolOnCpu(left, impls, outputs, made.get(), &holds, parallel));
-    EV_RETURN_IF_ERROR(step.TakeOutputs(parallel));
-    tables.clear();  // while the table locks are held
-    for (int t = 0; t < num_tables; ++t) {
-      impls[t]->CountIds(inputs[t].num_ids, made->planned(t).step_finds_rows);
-    }
-    *plan = made;
-    return Status::OK();
+    return Forward(inputs, owners, outputs, parallel).Run(plan);
   });
 }
 

@@ -41,8 +41,9 @@ Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
 }
 
 Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys) {
-  const EmbeddingTable::Impl& impl = *table->impl();
+  EmbeddingTable::Impl& impl = *table->impl();
   return NoThrow(impl, [&] {
+    EV_RETURN_IF_ERROR(impl.BringRowsBelow(keys));
     SharedTableLock shared(&impl.table_lock);
     EV_RETURN_IF_ERROR(impl.CheckInitialized());
     EV_RETURN_IF_ERROR(impl.CheckKeys(keys));

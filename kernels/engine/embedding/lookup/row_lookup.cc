@@ -164,6 +164,9 @@ Status Lookup(Span<const RowsInput> inputs,
   return NoThrow(who, [&] {
     std::vector<EmbeddingTable::Impl*> impls;
     EV_RETURN_IF_ERROR(TablesOf(inputs, owners, &impls));
+    for (int t = 0; t < num_tables; ++t) {
+      EV_RETURN_IF_ERROR(impls[t]->BringRowsBelow(inputs[t].keys));
+    }
     const SharedTableLocks table_locks(std::move(impls),
                                        SharedTableLocks::Purpose::kReading);
     std::vector<PooledInput> lookups;

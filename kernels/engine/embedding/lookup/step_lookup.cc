@@ -28,7 +28,7 @@ bool Fits(const PooledInput& in) {
     return false;
   }
   return in.weights == nullptr && in.num_ids > 0 && in.batch_size > 0 &&
-         table.home->gpu_table() != nullptr && !Selects(in.combiner);
+         table.home->gpu() != nullptr && !Selects(in.combiner);
 }
 
 // Returns whether outputs of two streams are in the same memory.
@@ -60,7 +60,7 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     if (in.on_device && !Fits(in)) return Status::OK();
   }
   for (int t = 0; t < num_tables(); ++t) {
-    if (!Fits(inputs[t])) continue;
+    if (!Fits(inputs[t]) || (!on_cpu_.empty() && on_cpu_[t])) continue;
     Add(t, outputs[t], pieces.empty() ? nullptr : &pieces[t]);
   }
   for (Step& step : steps_) {
@@ -96,7 +96,7 @@ void StepLookup::Add(int t, MutableFloats output, const Pieces* pieces) {
   at_[t].number = static_cast<int>(step.tables.size());
   const EmbeddingTable::Impl& impl = *in.table->impl();
   GpuStepTable table;
-  table.table = impl.home->gpu_table();
+  table.table = impl.home->gpu()->step_rows();
   table.num_ids = in.num_ids;
   table.num_samples = in.batch_size;
   table.is_narrow = in.ids32 != nullptr;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernels/engine/base/parallel.h"
@@ -24,15 +25,19 @@
 
 namespace ev {
 
-// A table is in a step if all its rows are in GPU memory, it has no weights,
-// and its combiner adds. If its ids are on the GPU, they must have the type of
+// A table is in a step if the GPU accesses its rows, or some of them, it has no
+// weights, and its combiner adds. If the GPU does not access all of them
+// (GpuRowCompute::below), the caller checks that it has accessed those of the
+// ids. If its ids are on the GPU, they must have the type of
 // its keys. A step has each table once, and all its outputs are in GPU memory
 // or all in host memory. So the k-th occurrence of a table in a call is in the
 // k-th step for its memory; a step that is full sends it to the next. There is
 // no step if a table of the call has ids on the GPU and cannot be in one.
 class StepLookup {
  public:
-  StepLookup() {}
+  // on_cpu[t]: table t must not be in a step. Empty: none of them.
+  explicit StepLookup(std::vector<bool> on_cpu = {})
+      : on_cpu_(std::move(on_cpu)) {}
   StepLookup(const StepLookup&) = delete;
   StepLookup& operator=(const StepLookup&) = delete;
 
@@ -97,6 +102,7 @@ class StepLookup {
   Status Done(int t, int64_t count);
   int num_tables() const { return static_cast<int>(inputs_.size()); }
 
+  const std::vector<bool> on_cpu_;
   Span<const PooledInput> inputs_;
   std::vector<Step> steps_;
   std::vector<Place> at_;  // of each table

@@ -106,6 +106,7 @@ class TableLock {
     begin();
     ++snapshots_;
     --frozen_;
+    WakeFew();
     many_wait_.notify_all();
   }
   // Ends a snapshot. end() runs like begin().
@@ -131,6 +132,23 @@ class TableLock {
     });
     --waiting_alone_;
     alone_ = true;
+  }
+  // Like EnterAlone, but returns false during a snapshot, which may last.
+  bool TryEnterAlone() {
+    std::unique_lock<std::mutex> lock(mu_);
+    ++waiting_alone_;
+    few_wait_.wait(lock, [this] {
+      return snapshots_ > 0 ||
+             (!alone_ && sharing_ == 0 && updating_ == 0 && frozen_ == 0);
+    });
+    --waiting_alone_;
+    if (snapshots_ == 0) {
+      alone_ = true;
+      return true;
+    }
+    WakeFew();
+    many_wait_.notify_all();
+    return false;
   }
   void LeaveAlone() {
     std::lock_guard<std::mutex> lock(mu_);

@@ -19,15 +19,24 @@ constexpr int64_t kKeysPerTask = 2048;
 constexpr int64_t kInsertsPerTask = 16384;
 constexpr int64_t kMostTasks = 16;
 
+// Returns whether the handles of the update's plan are those of the table's
+// rows now.
+bool HasHandles(const Update& update) {
+  const PlannedTable* const planned = update.planned;
+  return planned != nullptr &&
+         planned->generation == update.table->generation &&
+         (update.keys_stay_on_device || !planned->step_finds_rows ||
+          update.table->rows_below() == nullptr);
+}
+
 // Sets the handles of keys [begin, end) as last seen: from the plan, if there
 // is a valid one, else from the index.
 void FindKnown(const Update& update, RowHandle* handles, int64_t begin,
                int64_t end) {
-  const PlannedTable* planned = update.planned;
-  if (planned != nullptr && planned->generation == update.table->generation) {
+  if (HasHandles(update)) {
     const RowHandle* const known = update.keys_stay_on_device
-                                       ? planned->unknown_handles
-                                       : planned->handles;
+                                       ? update.planned->unknown_handles
+                                       : update.planned->handles;
     std::copy(known + begin, known + end, handles + begin);
   } else {
     update.table->index.Find(update.keys.subspan(begin, end - begin),
@@ -38,12 +47,9 @@ void FindKnown(const Update& update, RowHandle* handles, int64_t begin,
 // Step 2 for keys [begin, end) of an update that has its own handles.
 Status FindHandles(const Update& update, RowHandle* handles, int64_t begin,
                    int64_t end) {
-  const PlannedTable* planned = update.planned;
-  const bool is_planned =
-      planned != nullptr && planned->generation == update.table->generation;
   const Span<const int64_t> keys = update.keys.subspan(begin, end - begin);
   TableJournal::Writer writer(update.journal);
-  if (update.table->filter == nullptr && !is_planned) {
+  if (update.table->filter == nullptr && !HasHandles(update)) {
     return update.table->FindOrInsert(keys, handles + begin, writer.part());
   }
   if (!update.handles_known) FindKnown(update, handles, begin, end);
@@ -69,10 +75,9 @@ Status FindAllHandles(std::vector<Update>* updates, int round,
   for (size_t i = 0; i < updates->size(); ++i) {
     Update& update = (*updates)[i];
     if (update.round != round) continue;
-    const PlannedTable* planned = update.planned;
-    if (planned != nullptr && planned->generation == update.table->generation &&
-        planned->num_absent == 0) {
-      update.handles = update.keys_stay_on_device ? nullptr : planned->handles;
+    if (HasHandles(update) && update.planned->num_absent == 0) {
+      update.handles =
+          update.keys_stay_on_device ? nullptr : update.planned->handles;
       continue;
     }
     const int64_t n = update.keys.size();

@@ -12,7 +12,6 @@
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
-#include "kernels/engine/embedding/lookup/handle_step.h"
 #include "kernels/engine/embedding/update/update_steps.h"
 #include "kernels/engine/rows/gpu_compute.h"
 
@@ -29,38 +28,41 @@ struct StepUpdate {
   const PooledUpdate* update = nullptr;
   // The gradients, if they were copied from host memory.
   DeviceGradients* put_grads = nullptr;
-  // If the CPU has found the rows: the GPU's handles by distinct key [U] and by
-  // id [N].
-  std::vector<RowHandle> gpu_handles, of_ids;
-  std::unique_ptr<RowHold> hold;
-  bool is_placed = false;
+  // The step's handles of the rows of 'update', by distinct key, [U] or [K].
+  std::vector<RowHandle> step_handles;
+  bool is_on_gpu = true;  // the GPU accesses these rows
+  // If the CPU has found the rows: the step's handles by id, [N].
+  std::vector<RowHandle> of_ids;
 
   bool has_handles() const { return update->handles != nullptr; }
 };
 
-// Gives the rows of an update places.
-Status Place(StepUpdate* step_update) {
+// Finds the step's handles of the updated rows that the CPU has found.
+void FindStepHandles(StepUpdate* step_update) {
   const PooledUpdate& update = *step_update->update;
   const PlannedTable& planned = *update.planned;
-  step_update->gpu_handles.resize(planned.num_unique);
-  EV_RETURN_IF_ERROR(
-      update.table->WithName(update.table->home->gpu()->PlaceRows(
-          Span<const RowHandle>(update.handles, planned.num_unique),
-          /*writes=*/true, step_update->gpu_handles.data(), &step_update->hold,
-          &step_update->is_placed)));
-  if (step_update->is_placed) step_update->of_ids.resize(planned.num_ids);
-  return Status::OK();
+  const Span<const RowHandle> handles =
+      step_update->has_handles()
+          ? Span<const RowHandle>(update.handles, planned.num_unique)
+          : Span<const RowHandle>(update.unknown_handles,
+                                  update.unknown_handles == nullptr
+                                      ? 0
+                                      : planned.unknown.keys.size());
+  step_update->step_handles.resize(handles.size());
+  step_update->is_on_gpu = update.table->home->gpu()->FindStepHandles(
+      handles, step_update->step_handles.data());
+  if (step_update->has_handles() && step_update->is_on_gpu) {
+    step_update->of_ids.resize(planned.num_ids);
+  }
 }
 
-// Finds the GPU's handles for the updates whose rows the CPU has found.
-Status FindGpuHandles(std::vector<StepUpdate>* updates, Parallel* parallel) {
+// Does the same for all updates of a step.
+void FindAllStepHandles(std::vector<StepUpdate>* updates, Parallel* parallel) {
   std::vector<StepUpdate*> by_handles;
   for (StepUpdate& update : *updates) {
+    FindStepHandles(&update);
     if (update.has_handles()) by_handles.push_back(&update);
   }
-  EV_RETURN_IF_ERROR(
-      RunTasksWithStatus(parallel, static_cast<int64_t>(by_handles.size()),
-                         [&](int64_t k) { return Place(by_handles[k]); }));
   TaskList tasks(kIdsPerTask);
   for (size_t k = 0; k < by_handles.size(); ++k) {
     tasks.Add(static_cast<int>(k), by_handles[k]->of_ids.size(), 1);
@@ -68,24 +70,22 @@ Status FindGpuHandles(std::vector<StepUpdate>* updates, Parallel* parallel) {
   RunPieces(parallel, tasks, [&](const Piece& piece) {
     StepUpdate* const to = by_handles[piece.item];
     const PlannedTable& planned = *to->update->planned;
-    HandlesOfIds(planned.all_unique() ? nullptr : planned.inverse,
-                 to->gpu_handles.data(), piece.begin,
-                 Span<RowHandle>(to->of_ids.data() + piece.begin,
-                                 piece.end - piece.begin));
+    for (int64_t i = piece.begin; i < piece.end; ++i) {
+      to->of_ids[i] =
+          to->step_handles[planned.all_unique() ? i : planned.inverse[i]];
+    }
   });
-  return Status::OK();
 }
 
-// Updates the tables of one step, in the same launches. *left: those whose rows
-// get no places.
+// Updates the tables of one step, in the same launches. *left: those with rows
+// that the GPU does not access.
 Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
                   Parallel* parallel,
                   std::vector<StepMetaUpdates>* meta_updates,
                   std::vector<const PooledUpdate*>* left) {
   // For tables that other calls update too, the first stripe stands for all. It
   // is held until the work is started, since work that is started later runs
-  // after it. Locked in one order by all calls, and before rows are held, so
-  // that a call that waits for places holds none.
+  // after it. Locked in one order by all calls.
   std::vector<EmbeddingTable::Impl*> shared;
   for (const StepUpdate& update : *updates) {
     if (!update.update->is_solo) shared.push_back(update.update->table);
@@ -98,23 +98,20 @@ Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
   for (EmbeddingTable::Impl* table : shared) {
     locks.emplace_back(*table->update_lock.stripe(0));
   }
-  EV_RETURN_IF_ERROR(FindGpuHandles(updates, parallel));
+  FindAllStepHandles(updates, parallel);
   std::vector<GpuStepUpdate> to_do;
   std::vector<RowMeta> added(updates->size());
   for (const StepUpdate& step_update : *updates) {
     const PooledUpdate* const update = step_update.update;
     const bool has_handles = step_update.has_handles();
-    if (has_handles && !step_update.is_placed) {
+    if (!step_update.is_on_gpu) {
       left->push_back(update);
       continue;
     }
     GpuStepUpdate one;
     one.number = update->planned->step_number;
-    one.table = update->table->home->gpu()->placed_rows();
-    if (update->unknown_handles != nullptr) {
-      one.unknown_handles = Span<const RowHandle>(
-          update->unknown_handles, update->planned->unknown.keys.size());
-    }
+    one.table = update->table->home->gpu()->step_rows();
+    if (!has_handles) one.unknown_handles = step_update.step_handles;
     one.handles = step_update.of_ids;
     one.grads = update->grads;
     one.put_grads = step_update.put_grads;
@@ -137,9 +134,6 @@ Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
       step->Update(rule.name(), rule.hyper(), to_do, first.stream,
                    &meta_updates->back().meta_updates)));
   if (meta_updates->back().meta_updates == nullptr) meta_updates->pop_back();
-  // Later changes of the rows' places follow the device's work.
-  RunTasks(parallel, static_cast<int64_t>(updates->size()),
-           [&](int64_t k) { (*updates)[k].hold.reset(); });
   return Status::OK();
 }
 
@@ -169,13 +163,14 @@ Status PutGradients(const std::vector<StepUpdate*>& updates,
   });
 }
 
-// Updates a table whose rows got no places: the CPU sums the gradients.
+// Updates a table with rows that the GPU does not access: the CPU sums the
+// gradients.
 Status SumAndApply(const RowRule& rule, const PooledUpdate& update,
                    Parallel* parallel) {
   const PlannedTable& planned = *update.planned;
   if (update.stream != nullptr) {
     return update.table->WithName(
-        Internal("rows of a table in GPU memory got no places"));
+        Internal("the GPU does not access some of the table's rows"));
   }
   const Recycler<Grouped>::Handle grouped = GroupedPool().Acquire();
   grouped->Reserve(planned);

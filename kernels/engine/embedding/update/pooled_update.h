@@ -46,8 +46,8 @@ struct StepMetaUpdates {
   std::unique_ptr<GpuMetaUpdates> meta_updates;
 };
 
-// Updates the rows in the steps of the lookups. Rows that the CPU has found are
-// given places first; those that get none are updated by sums of the CPU.
+// Updates the rows in the steps of the lookups. A table of which the CPU has
+// found rows that the GPU does not access is updated by sums of the CPU.
 // meta_updates: receives those of steps with a table that needs them, also
 // after an error. REQUIRES: distinct tables that were pooled in steps and whose
 // table locks and update locks are held. Throws std::bad_alloc.

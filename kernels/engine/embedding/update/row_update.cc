@@ -216,6 +216,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
           EV_RETURN_IF_ERROR(
               FindAllHandles(&updates, round, &buffers, parallel));
         }
+        EV_RETURN_IF_ERROR(FetchBelow(inputs, &updates, &buffers, parallel));
         for (const Update& update : updates) {
           if (update.keys_stay_on_device) continue;
           update.table->BeforeChange(
@@ -225,8 +226,10 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         // row has changed.
         std::vector<RowRoom> rooms(updates.size());
         for (size_t i = 0; i < updates.size(); ++i) {
+          // Otherwise the GPU accesses the rows.
+          if (updates[i].keys_stay_on_device) continue;
           EV_RETURN_IF_ERROR(
-              rooms[i].Reserve(updates[i].table, updates[i].num_keys));
+              rooms[i].Reserve(updates[i].table, updates[i].keys.size()));
         }
         const AdmittingUpdates admitting = FindAdmitting(updates);
         rows_change = true;

@@ -22,18 +22,11 @@ namespace {
 constexpr int64_t kSettledAlone = 2048;
 
 // Returns whether the samples' gradients are summed on a GPU, to which those in
-// host memory are copied: the step of the lookup has the occurrences. If the
-// CPU has found the rows, and there are fewer than half as many as samples, the
-// sums are so much smaller that summing on the CPU costs less than the copy.
-bool SumsOnDevice(const RowRule& rule, const Update& update,
-                  const DeviceStream* stream) {
+// host memory are copied: the step of the lookup has the occurrences.
+bool SumsOnDevice(const RowRule& rule, const Update& update) {
   const PlannedTable& planned = *update.planned;
-  if (planned.step == nullptr ||
-      !planned.step->CanUpdate(rule.name(), update.slot_columns)) {
-    return false;
-  }
-  return stream != nullptr || planned.step_finds_rows ||
-         2 * planned.num_unique >= planned.batch_size;
+  return planned.step_finds_rows &&
+         planned.step->CanUpdate(rule.name(), update.slot_columns);
 }
 
 // Copies the gradients of samples to CPU memory, which it adds to 'buffers'.
@@ -88,6 +81,38 @@ Status FetchKeys(Span<const UpdateInput> inputs,
 }
 
 }  // namespace
+
+Status FetchBelow(Span<const UpdateInput> inputs, std::vector<Update>* updates,
+                  std::vector<Recycler<LineBuffer>::Handle>* buffers,
+                  Parallel* parallel) {
+  std::vector<size_t> fetched;
+  std::vector<RowHandle> places;
+  for (size_t i = 0; i < updates->size(); ++i) {
+    Update& update = (*updates)[i];
+    if (!update.keys_stay_on_device || update.handles == nullptr ||
+        update.table->rows_below() == nullptr) {
+      continue;
+    }
+    places.resize(update.keys.size());
+    if (update.table->home->gpu()->FindStepHandles(
+            Span<const RowHandle>(update.handles, places.size()),
+            places.data())) {
+      continue;
+    }
+    fetched.push_back(i);
+  }
+  EV_RETURN_IF_ERROR(FetchKeys(inputs, fetched, updates, parallel));
+  for (size_t i : fetched) {
+    Update& update = (*updates)[i];
+    update.keys_stay_on_device = false;
+    buffers->push_back(HandleBuffers().Acquire());
+    RowHandle* const handles =
+        buffers->back()->ReserveOf<RowHandle>(update.keys.size());
+    update.table->index.Find(update.keys, handles);
+    update.handles = handles;
+  }
+  return Status::OK();
+}
 
 Recycler<LineBuffer>& HandleBuffers() {
   static Recycler<LineBuffer>* const buffers = new Recycler<LineBuffer>(256);
@@ -159,7 +184,7 @@ Status SumPooled(const RowRule& rule, Span<const UpdateInput> inputs,
     if (inputs[i].stream != nullptr) {
       EV_RETURN_IF_ERROR(update.table->CheckTakesDeviceTensors("the gradient"));
     }
-    if (SumsOnDevice(rule, update, inputs[i].stream)) {
+    if (SumsOnDevice(rule, update)) {
       update.stream = inputs[i].stream;
       update.pooled_grads = inputs[i].pooled_grads;
       continue;
@@ -173,8 +198,8 @@ Status SumPooled(const RowRule& rule, Span<const UpdateInput> inputs,
       const int t = inputs[j].plan_table;
       Update& other = (*updates)[j];
       if (inputs[j].plan != &plan || inputs[j].pooled_grads == nullptr ||
-          SumsOnDevice(rule, other, inputs[j].stream) ||
-          other.grads != nullptr || sums[t] != nullptr) {
+          SumsOnDevice(rule, other) || other.grads != nullptr ||
+          sums[t] != nullptr) {
         continue;
       }
       grads[t] = inputs[j].pooled_grads;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <vector>
 
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/update/update_steps.h"
@@ -56,13 +57,20 @@ void UpdateStepMeta(const StepRows& step_rows, int64_t begin, int64_t end) {
     if (!update.solo) {
       lock = std::unique_lock<std::mutex>(*update.table->update_lock.stripe(0));
     }
-    for (; begin < end && rows.numbers[begin] == number; ++begin) {
-      const int64_t ahead = begin + kAhead;
-      if (ahead < end && rows.numbers[ahead] == number) {
-        update.table->PrefetchMeta(rows.rows[ahead]);
+    int64_t run = begin;
+    while (run < end && rows.numbers[run] == number) ++run;
+    Span<const RowHandle> handles = rows.rows.subspan(begin, run - begin);
+    std::vector<RowHandle> of_table;
+    if (update.table->rows_below() != nullptr) {
+      of_table.resize(handles.size());
+      update.table->home->gpu()->FindTableHandles(handles, of_table.data());
+      handles = of_table;
+    }
+    for (size_t i = 0; begin < run; ++i, ++begin) {
+      if (i + kAhead < handles.size()) {
+        update.table->PrefetchMeta(handles[i + kAhead]);
       }
-      update.table->AddToMeta(rows.rows[begin], rows.counts[begin],
-                              update.call);
+      update.table->AddToMeta(handles[i], rows.counts[begin], update.call);
     }
   }
 }

@@ -125,6 +125,12 @@ Status FindAllHandles(std::vector<Update>* updates, int round,
                       std::vector<Recycler<LineBuffer>::Handle>* buffers,
                       Parallel* parallel);
 
+// End of step 2: leaves the updates to the CPU whose new rows are where the GPU
+// does not access them (GpuRowCompute::below).
+Status FetchBelow(Span<const UpdateInput> inputs, std::vector<Update>* updates,
+                  std::vector<Recycler<LineBuffer>::Handle>* buffers,
+                  Parallel* parallel);
+
 // --- Step 3 (apply_rows.cc, update_meta.cc) ---
 
 // Step 3 of the updates of one round, whose tables are distinct.

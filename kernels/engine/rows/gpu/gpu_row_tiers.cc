@@ -127,6 +127,11 @@ int GpuRows::TierOf(RowHandle handle) const {
   return place < pieces_->num_on_gpu() ? 0 : 1;
 }
 
+Status GpuRows::ReadWorth(RowHandle first, Span<uint32_t> worth) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  return places_->ReadWorth(first, worth);
+}
+
 TierStats GpuRows::tier_stats() const {
   TierStats stats;
   {

@@ -190,10 +190,6 @@ Status GpuRows::AddReserved(const int64_t* key, RowHandle handle,
   return Status::OK();
 }
 
-Status GpuRows::RenewRow(RowHandle handle, int64_t default_row) {
-  return new_rows_.Add(nullptr, handle, default_row);
-}
-
 Status GpuRows::Flush() {
   if (!new_rows_.has_any()) return Status::OK();
   return CatchBadAlloc([&] {
@@ -339,20 +335,6 @@ Status GpuRows::Read(Span<const RowHandle> handles, int column, float* out) {
       });
 }
 
-Status GpuRows::ReadWhole(Span<const RowHandle> handles, const TakeRows& take) {
-  const int64_t width = pieces_->stride();
-  return BringDown(
-      handles, width * sizeof(float),
-      [&](int64_t begin, int64_t n, const char* rows) {
-        take(begin, n, reinterpret_cast<const float*>(rows));
-      },
-      [&](RowBatch batch, char* rows, TransferRing* ring) {
-        batch.dim = width;
-        return LaunchReadRows(batch, 0, reinterpret_cast<float*>(rows),
-                              ring->stream());
-      });
-}
-
 Status GpuRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
   return BringDown(
       handles, sizeof(double),
@@ -366,14 +348,14 @@ Status GpuRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
 }
 
 Status GpuRows::SendUp(
-    Span<const RowHandle> handles, int64_t width, const float* pinned,
-    const FillRows& fill, TransferRing* ring,
+    Span<const RowHandle> handles, int64_t width, const float* floats,
+    TransferRing* ring,
     const std::function<Status(const RowBatch&, const float*)>& work) {
   const int64_t total = handles.size();
   const size_t row_bytes = width * sizeof(float);
   const int64_t per_turn = std::max<int64_t>(
       1, (kTurnBytes - kAlign) / (row_bytes + sizeof(RowHandle)));
-  const bool direct = pinned != nullptr;
+  const bool direct = IsPinned(floats);
   for (int64_t begin = 0; begin < total; begin += per_turn) {
     const int64_t n = std::min(per_turn, total - begin);
     const size_t floats_at = Aligned(n * sizeof(RowHandle));
@@ -382,14 +364,14 @@ Status GpuRows::SendUp(
     EV_RETURN_IF_ERROR(ring->Next(&turn));
     std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
     if (!direct) {
-      fill(begin, n, reinterpret_cast<float*>(turn->host + floats_at));
+      std::memcpy(turn->host + floats_at, floats + begin * width, float_bytes);
     }
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         turn->device, turn->host, direct ? floats_at : floats_at + float_bytes,
         cudaMemcpyHostToDevice, ring->stream()));
     if (direct) {
       EV_CUDA_RETURN_IF_ERROR(
-          cudaMemcpyAsync(turn->device + floats_at, pinned + begin * width,
+          cudaMemcpyAsync(turn->device + floats_at, floats + begin * width,
                           float_bytes, cudaMemcpyHostToDevice, ring->stream()));
     }
     RowBatch batch;
@@ -404,37 +386,14 @@ Status GpuRows::SendUp(
   return Status::OK();
 }
 
-Status GpuRows::SendUpAll(
-    Span<const RowHandle> handles, int64_t width, const float* floats,
-    TransferRing* ring,
-    const std::function<Status(const RowBatch&, const float*)>& work) {
-  return SendUp(
-      handles, width, IsPinned(floats) ? floats : nullptr,
-      [&](size_t begin, size_t n, float* to) {
-        std::memcpy(to, floats + begin * width, n * width * sizeof(float));
-      },
-      ring, work);
-}
-
 Status GpuRows::Write(Span<const RowHandle> handles, int column,
                       const float* in) {
   if (handles.empty()) return Status::OK();
   return WithRing([&](TransferRing* ring) {
-    return SendUpAll(handles, shape_.width(column), in, ring,
-                     [&](const RowBatch& batch, const float* floats) {
-                       return LaunchWriteRows(batch, shape_.offset(column),
-                                              floats, ring->stream());
-                     });
-  });
-}
-
-Status GpuRows::WriteWhole(Span<const RowHandle> handles,
-                           const FillRows& fill) {
-  if (handles.empty()) return Status::OK();
-  return WithRing([&](TransferRing* ring) {
-    return SendUp(handles, pieces_->stride(), nullptr, fill, ring,
+    return SendUp(handles, shape_.width(column), in, ring,
                   [&](const RowBatch& batch, const float* floats) {
-                    return LaunchWriteRows(batch, 0, floats, ring->stream());
+                    return LaunchWriteRows(batch, shape_.offset(column), floats,
+                                           ring->stream());
                   });
   });
 }
@@ -445,11 +404,11 @@ Status GpuRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
   std::vector<int64_t> offsets;
   for (int column : slot_columns) offsets.push_back(shape_.offset(1 + column));
   return WithRing([&](TransferRing* ring) {
-    return SendUpAll(handles, dim(), grads, ring,
-                     [&](const RowBatch& batch, const float* floats) {
-                       return LaunchApplyRule(rule.name(), rule.hyper(), batch,
-                                              offsets, floats, ring->stream());
-                     });
+    return SendUp(handles, dim(), grads, ring,
+                  [&](const RowBatch& batch, const float* floats) {
+                    return LaunchApplyRule(rule.name(), rule.hyper(), batch,
+                                           offsets, floats, ring->stream());
+                  });
   });
 }
 

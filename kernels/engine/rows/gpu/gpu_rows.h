@@ -62,7 +62,6 @@ class GpuRows : public GpuRowHome, public RowTiers {
   Status NewKeyedRow(int64_t key, RowHandle handle,
                      int64_t default_row) override;
   Status Flush() override;
-  Status RenewRow(RowHandle handle, int64_t default_row) override;
   Status Read(Span<const RowHandle> handles, int column, float* out) override;
   Status StartStep(Span<const GpuStepTable> tables, const DeviceStream* stream,
                    std::shared_ptr<GpuStep>* step) override;
@@ -73,10 +72,6 @@ class GpuRows : public GpuRowHome, public RowTiers {
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override;
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override;
-  Status WriteWhole(Span<const RowHandle> handles,
-                    const FillRows& fill) override;
-  Status ReadWhole(Span<const RowHandle> handles,
-                   const TakeRows& take) override;
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
                Span<const int> slot_columns, const float* grads) override;
   Status Relayout(Span<const SlotShape> slots) override;
@@ -95,6 +90,7 @@ class GpuRows : public GpuRowHome, public RowTiers {
   Status Prefetch(Span<const RowHandle> handles) override;
   int TierOf(RowHandle handle) const override;
   TierStats tier_stats() const override;
+  Status ReadWorth(RowHandle first, Span<uint32_t> worth) override;
 
   // --- For steps (rows/gpu_step/step_call.h) ---
 
@@ -167,15 +163,8 @@ class GpuRows : public GpuRowHome, public RowTiers {
       const std::function<void(int64_t, int64_t, const char*)>& take,
       const std::function<Status(const RowBatch&, char*, TransferRing*)>& work);
   // Copies handles and their floats, [N, width], to the device in chunks, and
-  // calls work(batch, floats) for each chunk; floats are in device memory. The
-  // source is 'pinned', in pinned memory, or, if that is null, what fill
-  // writes.
+  // calls work(batch, floats) for each chunk; floats are in device memory.
   Status SendUp(
-      Span<const RowHandle> handles, int64_t width, const float* pinned,
-      const FillRows& fill, TransferRing* ring,
-      const std::function<Status(const RowBatch&, const float*)>& work);
-  // Like SendUp, for floats [N, width] in any host memory.
-  Status SendUpAll(
       Span<const RowHandle> handles, int64_t width, const float* floats,
       TransferRing* ring,
       const std::function<Status(const RowBatch&, const float*)>& work);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/rows/gpu/row_at.cuh"
@@ -61,14 +62,15 @@ __device__ void SetPlace(const PlacesView& placed, RowHandle handle,
   RecordOf(placed, place)->owner = handle ^ place;
 }
 
-__device__ uint32_t CountOf(uint32_t bits, uint32_t now) {
+__host__ __device__ uint32_t CountOf(uint32_t bits, uint32_t now) {
   const uint32_t period = now / kLfuMoves % kPeriods;
   const uint32_t passed = (period - (bits >> kCountBits)) % kPeriods;
   return passed >= kCountBits ? 0 : (bits & kMaxCount) >> passed;
 }
 
 // How much a row deserves its place. 0: it was never offered, or long ago.
-__device__ uint32_t WorthOf(int strategy, uint32_t uses, uint32_t now) {
+__host__ __device__ uint32_t WorthOf(int strategy, uint32_t uses,
+                                     uint32_t now) {
   const uint32_t bits = uses & kBits;
   if (strategy == static_cast<int>(CacheStrategy::kLfu)) {
     return CountOf(bits, now);
@@ -329,6 +331,30 @@ Status RowPlaces::Find(RowHandle handle, uint32_t* place) const {
       cudaMemcpy(&word, piece + (handle & ((1u << kPlacesLog2) - 1)),
                  sizeof(word), cudaMemcpyDeviceToHost));
   *place = word ^ handle;
+  return Status::OK();
+}
+
+Status RowPlaces::ReadWorth(RowHandle first, Span<uint32_t> worth) const {
+  constexpr size_t kPiece = size_t{1} << kPlacesLog2;
+  std::vector<RowRecord> records;
+  for (size_t begin = 0; begin < worth.size(); begin += records.size()) {
+    const RowHandle handle = first + static_cast<RowHandle>(begin);
+    const size_t at = handle % kPiece;
+    records.resize(std::min(worth.size() - begin, kPiece - at));
+    if (!Has(handle)) {  // none of them has a row
+      std::fill_n(worth.data() + begin, records.size(), 0);
+      continue;
+    }
+    const RowRecord* const piece = reinterpret_cast<const RowRecord*>(
+        records_.address(handle >> kPlacesLog2));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(records.data(), piece + at,
+                                       records.size() * sizeof(RowRecord),
+                                       cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < records.size(); ++i) {
+      worth[begin + i] =
+          WorthOf(static_cast<int>(strategy_), records[i].uses, calls_.load());
+    }
+  }
   return Status::OK();
 }
 

@@ -102,6 +102,9 @@ class RowPlaces {
   int64_t num_places() const { return end_; }
   // Reads the row's place after the work of the device that is finished.
   Status Find(RowHandle handle, uint32_t* place) const;
+  // Reads how much the rows of handles from 'first' on deserve to be in GPU
+  // memory, by the strategy; 0: never offered, or long ago.
+  Status ReadWorth(RowHandle first, Span<uint32_t> worth) const;
   // Reads hits, misses and moves.
   Status Count(int64_t* hits, int64_t* misses, int64_t* moves) const;
   // Enqueues the return of these handles, [count], in device memory, which have

@@ -24,7 +24,9 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/lookup/presence.h"
+#include "kernels/engine/embedding/table_reader.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/storage/ssd/row_file.h"
 #include "kernels/engine/testing/erased.h"
@@ -98,6 +100,21 @@ std::vector<int64_t> Tiers(const EmbeddingTable& table,
   return counts;
 }
 
+// Looks keys up, one per sample.
+Status LookUp(EmbeddingTable* table, const std::vector<int64_t>& keys,
+              std::vector<float>* pooled) {
+  std::vector<int64_t> splits = Range(0, keys.size() + 1);
+  PooledInput in;
+  in.table = table;
+  in.batch_size = in.num_ids = keys.size();
+  in.ids64 = keys.data();
+  in.row_splits = splits.data();
+  pooled->resize(keys.size() * kDim);
+  std::vector<float*> outputs = {pooled->data()};
+  std::shared_ptr<const LookupPlan> plan;
+  return PooledForward({&in, 1}, {}, outputs, nullptr, &plan);
+}
+
 class HbmDramSsdRowsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -113,6 +130,12 @@ class HbmDramSsdRowsTest : public ::testing::Test {
     for (size_t i = 0; i < values.size(); ++i) {
       ASSERT_EQ(values[i], value) << keys[i / kDim];
     }
+  }
+  void ExpectPooled(EmbeddingTable* table, const std::vector<int64_t>& keys,
+                    float value) {
+    std::vector<float> pooled;
+    ASSERT_OK(LookUp(table, keys, &pooled));
+    for (const float got : pooled) ASSERT_EQ(got, value);
   }
 };
 
@@ -164,23 +187,59 @@ TEST_F(HbmDramSsdRowsTest, CpuMemoryHoldsAtMostTheConfiguredRows) {
   }
 }
 
-TEST_F(HbmDramSsdRowsTest, RowsThatAreOnlyReadFillCpuMemory) {
+TEST_F(HbmDramSsdRowsTest, RowsThatAreOnlyLookedUpComeFromTheFileOnce) {
   const auto table = MakeTable(Options("v"));
   ASSERT_OK(Train(table.get(), Range(0, 3000)));
-  ASSERT_OK(Train(table.get(), Range(1000, 3000)));
-  // 80 rows: more than fit on the device, fewer than fit into CPU memory.
-  EXPECT_GT(Tiers(*table, Range(0, 80))[2], 60);
+  ASSERT_OK(Train(table.get(), Range(0, 1000)));
+  // 80 rows: more than fit on the device, fewer than fit beside it.
+  EXPECT_GT(Tiers(*table, Range(1000, 1080))[2], 60);
+  for (int64_t begin = 1000; begin < 1080; begin += 20) {
+    ExpectPooled(table.get(), Range(begin, begin + 20), 4);
+  }
+  EXPECT_EQ(Tiers(*table, Range(1000, 1080))[2], 0);
+  const TierStats before = table->tier_stats();
+  const TierStats below = table->tier_stats_below();
   for (int round = 0; round < 20; ++round) {
-    for (int64_t begin = 0; begin < 80; begin += 20) {
-      ExpectValues(*table, Range(begin, begin + 20), 4);
+    for (int64_t begin = 1000; begin < 1080; begin += 20) {
+      ExpectPooled(table.get(), Range(begin, begin + 20), 4);
     }
   }
-  const int64_t before = table->tier_stats_below().misses;
-  EXPECT_EQ(Tiers(*table, Range(0, 80))[2], 0);
-  for (int64_t begin = 0; begin < 80; begin += 20) {
-    ExpectValues(*table, Range(begin, begin + 20), 4);
+  // The GPU has found all of them, and the rows below were not used.
+  const TierStats after = table->tier_stats();
+  EXPECT_EQ(after.hits + after.misses - before.hits - before.misses, 20 * 80);
+  EXPECT_EQ(table->tier_stats_below().misses, below.misses);
+}
+
+TEST_F(HbmDramSsdRowsTest, ABatchThatDoesNotFitIsReadWhereItsRowsAre) {
+  const auto table = MakeTable(Options("v"));
+  ASSERT_OK(Train(table.get(), Range(0, 3000)));
+  const TierStats before = table->tier_stats();
+  ExpectPooled(table.get(), Range(0, 3000), 4);
+  // The step was tried once, and then the CPU has read each row.
+  EXPECT_LT(table->tier_stats().hits, before.hits + 3000);
+  EXPECT_GT(table->tier_stats().misses, before.misses + 2800);
+  // A batch that fits is brought.
+  ExpectPooled(table.get(), Range(2000, 2100), 4);
+  EXPECT_EQ(Tiers(*table, Range(2000, 2100))[2], 0);
+}
+
+TEST_F(HbmDramSsdRowsTest, ALookupDuringASnapshotMovesNoRow) {
+  const auto table = MakeTable(Options("v"));
+  ASSERT_OK(Train(table.get(), Range(0, 3000)));
+  std::vector<int32_t> before(3000), after(3000);
+  ASSERT_OK(FindTiers(*table, Range(0, 3000), before.data()));
+  {
+    std::unique_ptr<TableReader> reader;
+    ASSERT_OK(TableReader::Open(*table, {}, &reader));
+    ExpectPooled(table.get(), Range(2000, 2050), 4);
+    ASSERT_OK(Prefetch(table.get(), Range(2000, 2050)));
+    ASSERT_OK(FindTiers(*table, Range(0, 3000), after.data()));
+    for (size_t i = 0; i < after.size(); ++i) {
+      EXPECT_EQ(after[i] == 0, before[i] == 0) << i;
+    }
   }
-  EXPECT_EQ(table->tier_stats_below().misses, before);
+  ExpectPooled(table.get(), Range(2000, 2050), 4);
+  EXPECT_EQ(Tiers(*table, Range(2000, 2050))[2], 0);
 }
 
 TEST_F(HbmDramSsdRowsTest, RowsThatAreUsedOftenStayInCpuMemory) {
@@ -269,6 +328,10 @@ TEST_F(HbmDramSsdRowsTest, AFullDiskChangesNothingAndIsNotPermanent) {
         ExpectValues(*table, Range(begin, begin + 50), value));
   }
   ASSERT_NO_FATAL_FAILURE(ExpectValues(*table, Range(0, 3000), value));
+  for (int64_t begin = 0; begin < 3000; begin += 50) {
+    ASSERT_NO_FATAL_FAILURE(
+        ExpectPooled(table.get(), Range(begin, begin + 50), value));
+  }
   disk_full = false;
   ASSERT_OK(Train(table.get(), Range(0, 3000), 99));
   ExpectValues(*table, Range(0, 3000), value - 1);

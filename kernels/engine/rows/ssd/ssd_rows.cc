@@ -4,7 +4,10 @@
 #include "kernels/engine/rows/ssd/ssd_rows.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdlib>
 #include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,7 +15,6 @@
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
-#include "kernels/engine/rows/ssd/open_tiered_rows.h"
 #include "kernels/engine/storage/ssd/tiered_rows.h"
 
 namespace ev {
@@ -22,6 +24,59 @@ namespace {
 // the cache when they are used. All of them that are in the file are read at
 // once.
 constexpr size_t kRowsAtOnce = 512;
+
+std::string Lower(const char* text) {
+  std::string lower = text == nullptr ? "" : text;
+  for (char& c : lower) c = static_cast<char>(std::tolower(c));
+  return lower;
+}
+
+bool CompactsInThread() {
+  const std::string value = Lower(std::getenv("TF_SSDHASH_ASYNC_COMPACTION"));
+  return value != "0" && value != "false" && value != "no" && value != "off";
+}
+
+// Returns this process's subdirectory of the directory given to all ranks.
+std::string OfRank(const std::string& path) {
+  for (const char* name : {"HOROVOD_RANK", "OMPI_COMM_WORLD_RANK"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) {
+      return path + "/rank_" + std::to_string(std::atoi(value));
+    }
+  }
+  return path;
+}
+
+Status Open(const RowHomeOptions& options, std::unique_ptr<TieredRows>* rows) {
+  constexpr size_t kMaxDefaultRows = size_t{1} << 30;
+  if (options.default_rows.size() / options.dim >= kMaxDefaultRows) {
+    return InvalidArgument(
+        "rows on an SSD need fewer than 2^30 default rows, got " +
+        std::to_string(options.default_rows.size() / options.dim));
+  }
+  TieredRowsOptions tiers;
+  EV_RETURN_IF_ERROR(
+      RowDirectory::Open(OfRank(options.path), options.name, &tiers.directory));
+  tiers.dim = options.dim;
+  tiers.default_rows = options.default_rows;
+  tiers.memory_bytes = options.memory_bytes;
+  tiers.strategy = options.tier_strategy;
+  tiers.direct = Lower(std::getenv("TF_SSDHASH_IO_SCHEME")) == "directio";
+  tiers.compacts_in_thread = CompactsInThread();
+  return TieredRows::Create(tiers, rows);
+}
+
+TierStats StatsOf(const TieredRows& rows) {
+  const TieredRowsStats from = rows.stats();
+  TierStats stats;
+  stats.memory_rows = from.memory_rows;
+  stats.stored_rows = from.file_rows;
+  stats.stored_bytes = from.file_bytes;
+  stats.hits = from.hits;
+  stats.misses = from.misses;
+  stats.written_bytes = from.written_bytes;
+  return stats;
+}
 
 RowHomeCosts MakeCosts() {
   RowHomeCosts costs = RowHomeCosts::OfDistantMemory();
@@ -158,7 +213,13 @@ class SsdRows : public RowHome, public RowTiers {
     });
   }
 
-  Status Reserve(int64_t rows) override { return rows_->Reserve(rows); }
+  Status Reserve(int64_t rows) override {
+    try {
+      return rows_->Reserve(rows);
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("out of memory");
+    }
+  }
   void Unreserve(int64_t rows) override { rows_->Unreserve(rows); }
 
   Status Relayout(Span<const SlotShape> slots) override {
@@ -230,8 +291,7 @@ class SsdRows : public RowHome, public RowTiers {
 Status MakeSsdRows(const RowHomeOptions& options,
                    std::unique_ptr<RowHome>* rows) {
   std::unique_ptr<TieredRows> made;
-  EV_RETURN_IF_ERROR(
-      OpenTieredRows(options, options.memory_bytes, nullptr, &made));
+  EV_RETURN_IF_ERROR(Open(options, &made));
   rows->reset(new SsdRows(options.dim, std::move(made)));
   return Status::OK();
 }

@@ -4,6 +4,7 @@
 // Finding cache slots for rows that move into memory, and evicting rows.
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "kernels/engine/base/prefetch.h"
@@ -50,6 +51,24 @@ size_t TieredRows::TakeCacheSlots(bool is_reserved, Span<CacheSlot> cache_slots,
   // Some cache slots are better than none: the next call reports the error.
   if (taken > 0) *status = Status::OK();
   return taken;
+}
+
+Status TieredRows::Reserve(int64_t rows) {
+  EV_RETURN_IF_ERROR(file_->Reserve(rows + kEvictAtOnce));
+  Status status;
+  try {
+    std::lock_guard<std::mutex> lock(cache_slots_mu_);
+    if (used_ == 0) {
+      CacheSlot first;
+      status = MakeCacheSlot(&first);
+      if (status.ok()) free_.push_back(first);
+    }
+  } catch (const std::bad_alloc&) {
+    Unreserve(rows);
+    throw;
+  }
+  if (!status.ok()) Unreserve(rows);
+  return status;
 }
 
 // Makes a cache slot that has held no row yet. Called under cache_slots_mu_.

@@ -66,20 +66,6 @@ Status TieredRows::SetSlots(Span<const SlotShape> slots) {
   return Status::OK();
 }
 
-Status TieredRows::RemoveSlots(size_t count) {
-  std::lock_guard<std::mutex> compact(compact_mu_);
-  std::lock_guard<std::mutex> lock(cache_slots_mu_);
-  const RowShape& with = fresh_.shape();
-  RowShape shape = with.With(
-      Span<const SlotShape>(with.slots().data(), with.num_slots() - count));
-  std::unique_ptr<SlabArray> rows = NewRowMemory(shape.floats());
-  EV_RETURN_IF_ERROR(file_->SetFloats(shape.floats()));
-  added_.resize(added_.size() - count);
-  fresh_.SetShape(std::move(shape));
-  UseRowMemory(std::move(rows));
-  return Status::OK();
-}
-
 void TieredRows::Forget(Span<const RowHandle> handles) {
   std::lock_guard<std::mutex> compact(compact_mu_);
   std::lock_guard<std::mutex> lock(cache_slots_mu_);

@@ -27,10 +27,7 @@ TieredRows::TieredRows(const TieredRowsOptions& options)
     : budget_(options.memory_bytes),
       compacts_in_thread_(options.compacts_in_thread),
       fresh_(options.dim, options.default_rows),
-      shared_ranks_(options.ranks != nullptr
-                        ? options.ranks
-                        : std::make_shared<UseRanks>(options.strategy)),
-      ranks_(*shared_ranks_),
+      ranks_(options.strategy),
       entries_(sizeof(Entry), kEntriesLog2),
       handles_(sizeof(RowHandle), kHandlesLog2),
       hand_(&ranks_, kCandidatesEach),
@@ -114,17 +111,6 @@ void TieredRows::Wrote(Span<const CacheSlot> cache_slots) {
 
 Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
                         int64_t count, float* out) {
-  return CopyRounds(handles, offset, count, out, nullptr);
-}
-
-Status TieredRows::CopyWhole(Span<const RowHandle> handles, float* out,
-                             uint32_t* ranks) {
-  return CopyRounds(handles, 0, floats(), out, ranks);
-}
-
-// ranks: null, or receives the rows' ranks; the copies then count as uses.
-Status TieredRows::CopyRounds(Span<const RowHandle> handles, int64_t offset,
-                              int64_t count, float* out, uint32_t* ranks) {
   // A whole row is read to its destination, a part of one through a buffer.
   const bool whole = offset == 0 && count == floats();
   std::vector<float> fresh(floats());
@@ -132,7 +118,6 @@ Status TieredRows::CopyRounds(Span<const RowHandle> handles, int64_t offset,
   std::vector<RecordRead> reads;
   std::vector<size_t> which;
   CacheSlot cache_slots[kCopiedAtOnce];
-  int64_t hits = 0, misses = 0;
   const auto round = [&](const std::vector<size_t>& left,
                          std::vector<size_t>* again) {
     reads.clear();
@@ -154,15 +139,11 @@ Status TieredRows::CopyRounds(Span<const RowHandle> handles, int64_t offset,
       if (cache_slots[k] != kNoCacheSlot &&
           seen == (kInFastTier | cache_slots[k])) {
         std::copy_n(row(cache_slots[k]) + offset, count, to);
-        if (ranks != nullptr)
-          ranks[i] = UseRanks::Kept(entry(cache_slots[k])->rank);
-        ++hits;
       } else if (InFastTier(seen) || seen == kMoving) {
         again->push_back(i);
       } else if (IsFresh(seen)) {
         fresh_.Fill(seen & kPayload, fresh.data());
         std::copy_n(fresh.data() + offset, count, to);
-        if (ranks != nullptr) ranks[i] = 0;
       } else if (seen == 0) {
         return NoSuchRow(handles[i]);
       } else {
@@ -193,17 +174,10 @@ Status TieredRows::CopyRounds(Span<const RowHandle> handles, int64_t offset,
       EV_RETURN_IF_ERROR(reads[k].status);
       Complete(reads[k].floats, reads[k].row);
       if (!whole) std::copy_n(reads[k].row + offset, count, out + i * count);
-      if (ranks != nullptr) ranks[i] = reads[k].rank;
-      ++misses;
     }
     return Status::OK();
   };
-  const Status status = ReadInRounds(handles, kCopiedAtOnce, round);
-  if (ranks != nullptr) {
-    hits_.fetch_add(hits, std::memory_order_relaxed);
-    misses_.fetch_add(misses, std::memory_order_relaxed);
-  }
-  return status;
+  return ReadInRounds(handles, kCopiedAtOnce, round);
 }
 
 bool TieredRows::IsStored(RowHandle handle) const {

@@ -38,11 +38,6 @@
 // (policy/cache_strategy.h) chooses among the rows that it visits. A row keeps
 // its rank in the file.
 //
-// BELOW ANOTHER CACHE. A caller that has the rows it works on in yet another
-// memory, a device, neither holds nor keeps them here. It copies whole rows
-// (CopyWhole) and puts them back (Put). A row of which it has newer contents is
-// discarded: it counts as fresh until it is put again.
-//
 // FILE. When too many of its records are dead (RowFile::IsSparse), the file is
 // compacted: the rows of the segments with the smallest shares of live records
 // are appended again. The compaction thread does that, or the caller of Compact
@@ -80,9 +75,6 @@ struct TieredRowsOptions {
   std::shared_ptr<RowDirectory> directory;
   int64_t memory_bytes = 0;  // for rows in memory; at least one row
   CacheStrategy strategy = CacheStrategy::kLfu;
-  // If not null, the clock and the strategy of the cache above, instead of
-  // 'strategy' and its own clock. Ranks then mean the same in both.
-  std::shared_ptr<UseRanks> ranks;
   bool direct = false;  // bypass the system's page cache
   bool compacts_in_thread = true;
 };
@@ -91,9 +83,8 @@ struct TieredRowsOptions {
 // stored may count as in memory and in the file at once.
 struct TieredRowsStats {
   int64_t memory_rows = 0, file_rows = 0, file_bytes = 0;
-  // Rows held, or copied by CopyWhole, that were in memory, and that were read
-  // from the file. Fresh rows, and rows that another call was moving, may count
-  // as neither.
+  // Rows held that were in memory, and that were read from the file. Fresh
+  // rows, and rows that another call was moving, may count as neither.
   int64_t hits = 0, misses = 0;
   int64_t evicted_rows = 0, written_bytes = 0, compacted_rows = 0;
 };
@@ -128,9 +119,8 @@ class TieredRows {
   };
 
   // --- Thread-safe: any number of threads may call these at once. They may
-  // throw std::bad_alloc: then no row's contents have changed, but Put may have
-  // moved the first *done rows, and a Holding that was passed must be released
-  // ---
+  // throw std::bad_alloc: then no row's contents have changed, and a Holding
+  // that was passed must be released ---
 
   // Gives the handle a fresh row, which takes no memory except its row state.
   // ResourceExhausted.
@@ -166,35 +156,9 @@ class TieredRows {
   Status Copy(Span<const RowHandle> handles, int64_t offset, int64_t count,
               float* out);
 
-  // --- For a cache above. Two concurrent calls must not name the same row, and
-  // Discard must not name a row that any other call names ---
-
-  // Copies whole rows, and to ranks[i] the rank of row i, without moving the
-  // row into memory.
-  Status CopyWhole(Span<const RowHandle> handles, float* out, uint32_t* ranks);
-  // Moves the first *done rows into memory, with the given contents and rank. A
-  // row that is not fresh must be put with the contents that it has; the file
-  // still has them then. is_reserved, errors: see Hold. On an error the other
-  // rows are unchanged.
-  Status Put(Span<const RowHandle> handles, bool is_reserved, const float* rows,
-             const uint32_t* ranks, size_t* done);
-  // Reserves room in the file and makes cache slots in memory, so that Put
-  // calls for that many rows, with is_reserved, cannot fail until Unreserve.
-  // ResourceExhausted: nothing is reserved.
-  Status ReservePut(int64_t rows);
-  // Makes the rows fresh again, with default row 0; they take no memory and no
-  // room in the file.
-  void Discard(Span<const RowHandle> handles);
-  // Sets the rank of a row in memory; no-op for another one.
-  void SetRank(RowHandle handle, uint32_t rank);
-  // Returns whether the row is in memory; may be false while it is compacted.
-  bool IsInMemory(RowHandle handle) const {
-    return InFastTier(row_state(handle)->load(std::memory_order_acquire));
-  }
-
   // Reserves disk space for the rows that can be evicted while that many rows
-  // are held and modified.
-  Status Reserve(int64_t rows) { return file_->Reserve(rows + kEvictAtOnce); }
+  // are held and modified, and makes a first cache slot.
+  Status Reserve(int64_t rows);
   void Unreserve(int64_t rows) { file_->Unreserve(rows + kEvictAtOnce); }
 
   // Returns whether a use of the row would read the file.
@@ -214,9 +178,6 @@ class TieredRows {
   // Sets the slots of rows; existing slots come first. Moves
   // all rows to the file. After an error nothing has changed.
   Status SetSlots(Span<const SlotShape> slots);
-  // Reverts the last SetSlots, which added slots. REQUIRES: no row has moved
-  // since.
-  Status RemoveSlots(size_t count);
   // Deletes the rows of these handles and frees memory that holds no row.
   void Forget(Span<const RowHandle> handles);
   void Clear();
@@ -260,10 +221,6 @@ class TieredRows {
   Status LoadAll(const Holding& holding, Incoming* incoming, float** rows,
                  CacheSlot* cache_slots);
   void Complete(int64_t from_floats, float* row) const;
-  Status CopyRounds(Span<const RowHandle> handles, int64_t offset,
-                    int64_t count, float* out, uint32_t* ranks);
-  Status PutAt(CacheSlot cache_slot, RowHandle handle, const float* row,
-               uint32_t rank, bool* used);
   size_t TakeCacheSlots(bool is_reserved, Span<CacheSlot> cache_slots,
                         Status* status);
   Status MakeCacheSlot(CacheSlot* cache_slot);
@@ -286,8 +243,7 @@ class TieredRows {
   std::unique_ptr<RowFile> file_;
 
   RowStates row_states_;
-  const std::shared_ptr<UseRanks> shared_ranks_;
-  UseRanks& ranks_;                // *shared_ranks_
+  UseRanks ranks_;
   std::atomic<uint32_t> aged_{0};  // of UseRanks::IsTimeToAge
   HoldNumbers briefly_, kept_;
 

@@ -1,0 +1,127 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/hbm_dram_ssd/slots.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace ev {
+namespace {
+
+// Slots to look at for each row that leaves, and at least.
+constexpr int64_t kLookedAtEach = 4, kLeastLookedAt = 1024;
+
+}  // namespace
+
+Slots::Slot Slots::Take(int64_t key, RowHandle handle, bool is_new) {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (is_new) ++made_;
+  const Row row{key, handle, brings_};
+  if (!free_.empty()) {
+    const Slot slot = free_.back();
+    free_.pop_back();
+    rows_[slot] = row;
+    return slot;
+  }
+  if (num_used() == capacity_) return kNoRow;
+  rows_.push_back(row);
+  if (free_.capacity() < rows_.capacity()) {
+    try {
+      free_.reserve(rows_.capacity());  // so that GiveBack cannot fail
+    } catch (...) {
+      rows_.pop_back();
+      throw;
+    }
+  }
+  return static_cast<Slot>(rows_.size() - 1);
+}
+
+void Slots::GiveBack(Span<const Slot> slots) {
+  std::lock_guard<std::mutex> lock(mu_);
+  for (const Slot slot : slots) {
+    rows_[slot] = Row();
+    free_.push_back(slot);
+  }
+}
+
+void Slots::FindHandles(Span<const Slot> slots, RowHandle* handles) const {
+  std::lock_guard<std::mutex> lock(mu_);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    handles[i] = slots[i] < rows_.size() ? rows_[slots[i]].handle : kNoRow;
+  }
+}
+
+int64_t Slots::num_free() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return FreeLocked();
+}
+
+int64_t Slots::bytes() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return static_cast<int64_t>(rows_.capacity() * sizeof(Row) +
+                              free_.capacity() * sizeof(Slot));
+}
+
+bool Slots::NeedsRoom() {
+  std::lock_guard<std::mutex> lock(mu_);
+  demand_ = std::max(demand_ - (demand_ + 15) / 16, made_);
+  made_ = 0;
+  return FreeLocked() < std::min(demand_, capacity_ / 16);
+}
+
+int64_t Slots::room() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  // For several calls, so that not every call has to make room.
+  return std::min(4 * demand_, capacity_ / 8);
+}
+
+void Slots::Resize(int64_t capacity) {
+  std::lock_guard<std::mutex> lock(mu_);
+  std::vector<Row>().swap(rows_);
+  std::vector<Slot>().swap(free_);
+  capacity_ = capacity;
+  made_ = demand_ = hand_ = 0;
+}
+
+Status Slots::Choose(int64_t n, const std::vector<bool>& stays,
+                     const ReadWorth& read_worth, std::vector<Slot>* chosen) {
+  chosen->clear();
+  if (n <= 0) return Status::OK();
+  const int64_t all = num_used();
+  int64_t looked_at =
+      std::min(all, std::max(kLookedAtEach * n, kLeastLookedAt));
+  std::vector<uint32_t> worth;  // of the slots from the hand on, and around
+  for (;; looked_at = all) {
+    const int64_t read = worth.size();
+    worth.resize(looked_at, 0);
+    for (int64_t k = read, end; read_worth != nullptr && k < looked_at;
+         k = end) {
+      const int64_t first = (hand_ + k) % all;
+      end = std::min(looked_at, k + all - first);
+      EV_RETURN_IF_ERROR(read_worth(static_cast<Slot>(first),
+                                    Span<uint32_t>(worth.data() + k, end - k)));
+    }
+    chosen->clear();
+    for (int64_t k = 0; k < looked_at; ++k) {
+      const int64_t slot = (hand_ + k) % all;
+      if (rows_[slot].handle == kNoRow || stays[slot]) continue;
+      chosen->push_back(static_cast<Slot>(slot));
+    }
+    if (static_cast<int64_t>(chosen->size()) >= n || looked_at == all) break;
+  }
+  const auto rank = [&](Slot slot) {
+    // Rows that have just come have not been used yet.
+    const uint32_t age = brings_ - rows_[slot].arrived;
+    return std::make_tuple(age < 2, worth[(slot + all - hand_) % all], ~age);
+  };
+  if (static_cast<int64_t>(chosen->size()) > n) {
+    std::nth_element(chosen->begin(), chosen->begin() + n, chosen->end(),
+                     [&](Slot a, Slot b) { return rank(a) < rank(b); });
+    chosen->resize(n);
+  }
+  if (all > 0) hand_ = (hand_ + looked_at) % all;
+  return Status::OK();
+}
+
+}  // namespace ev
