@@ -68,16 +68,88 @@ inline void ApplyToRow(const AdagradDecayRule& rule, const float* grad,
   }
 }
 
-// Applies a per-row rule to one row.
-template <int kDim, typename Rule>
-inline void ApplyPerRow(const Rule& rule, const float* grad, float factor,
-                        float* row, float* accumulator, int64_t dim) {
-  const int64_t n = kDim != 0 ? kDim : dim;
+typedef float F4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+// Returns the squares of four quads (row_squares.h).
+inline F4 SquaresOfQuads(const F4* g) {
+#if defined(__SSE3__)
+  // Sums of neighbours, twice: element q is (0 + 1) + (2 + 3) of quad q.
+  return __builtin_ia32_haddps(__builtin_ia32_haddps(g[0] * g[0], g[1] * g[1]),
+                               __builtin_ia32_haddps(g[2] * g[2], g[3] * g[3]));
+#else
+  F4 sums;
+  for (int q = 0; q < 4; ++q) {
+    sums[q] = SquaresOfQuad(g[q][0], g[q][1], g[q][2], g[q][3]);
+  }
+  return sums;
+#endif
+}
+
+// Returns sums 4k to 4k + 3 of row_squares.h for grad[0, n) times 'factor'.
+inline F4 SquareSums(const float* grad, int64_t n, float factor, int64_t k) {
+  constexpr int64_t kGroups = kSquareSums / 4;
+  const auto quad = [&](int64_t q) {
+    return *reinterpret_cast<const F4*>(grad + 4 * q) * factor;
+  };
+  F4 sums = {};
+  const int64_t blocks = n / 16;  // of four quads
+  for (int64_t b = k; b < blocks; b += kGroups) {
+    const F4 g[4] = {quad(4 * b), quad(4 * b + 1), quad(4 * b + 2),
+                     quad(4 * b + 3)};
+    sums += SquaresOfQuads(g);
+  }
+  if (n % 16 != 0 && blocks % kGroups == k) {
+    const int64_t whole = n / 4, rest = n % 4;
+    const float* const end = grad + 4 * whole;
+    const F4 last = {rest > 0 ? end[0] * factor : 0.0f,
+                     rest > 1 ? end[1] * factor : 0.0f,
+                     rest > 2 ? end[2] * factor : 0.0f, 0.0f};
+    F4 g[4];
+    for (int64_t i = 0; i < 4; ++i) {
+      const int64_t q = 4 * blocks + i;
+      g[i] = q < whole ? quad(q) : q == whole ? last : F4{};
+    }
+    sums += SquaresOfQuads(g);
+  }
+  return sums;
+}
+
+// Returns the sum of squares of grad[0, n) times 'factor' in the order of
+// row_squares.h.
+inline float SumOfRowSquares(const float* grad, int64_t n, float factor) {
+  const auto at = [&](int64_t k) { return SquareSums(grad, n, factor, k); };
+  F4 sum;
+  if (n <= 16) {  // the other sums are zeros
+    sum = at(0);
+  } else if (n <= 32) {
+    sum = at(0) + at(1);
+  } else if (n <= 64) {
+    sum = (at(0) + at(2)) + (at(1) + at(3));
+  } else {
+    sum = ((at(0) + at(4)) + (at(2) + at(6))) +
+          ((at(1) + at(5)) + (at(3) + at(7)));
+  }
+  return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
+// Adds the squares of a row's gradient to its accumulator; returns its rate.
+template <typename Rule>
+inline float Accumulate(const Rule& rule, const float* grad, float factor,
+                        int64_t n, float* accumulator) {
   *accumulator =
       rule.Accumulate(*accumulator, SumOfRowSquares(grad, n, factor), n);
-  const float rate = rule.Rate(*accumulator);
-#pragma GCC ivdep
-  for (int64_t j = 0; j < n; ++j) rule(grad[j] * factor, rate, row + j);
+  return rule.Rate(*accumulator);
+}
+
+// Updates the elements of a row by a per-row rule.
+template <typename Rule>
+inline void ApplyRate(const Rule& rule, float rate, const float* grad,
+                      float factor, int64_t n, float* row) {
+  for (int64_t q = 0; q < n / 4; ++q) {
+    rule(*reinterpret_cast<const F4*>(grad + 4 * q) * factor, rate,
+         reinterpret_cast<F4*>(row + 4 * q));
+  }
+  for (int64_t j = n / 4 * 4; j < n; ++j) rule(grad[j] * factor, rate, row + j);
 }
 
 // Multiplies the gradients by factor, which is 1 unless the rule is a per-row
@@ -105,14 +177,26 @@ void ApplyToRows(const Rule& rule_in, const RowBlock& block, float factor) {
   };
   const int64_t n = block.num_rows;
   for (int64_t i = 0; i < std::min(ahead, n); ++i) prefetch(block.rows[i]);
-  for (int64_t i = 0; i < n; ++i) {
-    if (i + ahead < n) prefetch(block.rows[i + ahead]);
-    float* const row = block.rows[i];
-    const float* const grad = block.grads + i * dim;
-    if constexpr (kPerRow) {
-      ApplyPerRow<kDim>(rule, grad, factor, row, row + offsets[0], dim);
-    } else {
-      ApplyToRow<kDim>(rule, grad, row, offsets, dim,
+  if constexpr (kPerRow) {
+    // A few rows at a time, so that their square roots and divisions overlap.
+    constexpr int64_t kRows = 4;
+    for (int64_t i = 0; i < n; i += kRows) {
+      const int64_t end = std::min(i + kRows, n);
+      float rates[kRows];
+      for (int64_t k = i; k < end; ++k) {
+        if (k + ahead < n) prefetch(block.rows[k + ahead]);
+        rates[k - i] = Accumulate(rule, block.grads + k * dim, factor, dim,
+                                  block.rows[k] + offsets[0]);
+      }
+      for (int64_t k = i; k < end; ++k) {
+        ApplyRate(rule, rates[k - i], block.grads + k * dim, factor, dim,
+                  block.rows[k]);
+      }
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      if (i + ahead < n) prefetch(block.rows[i + ahead]);
+      ApplyToRow<kDim>(rule, block.grads + i * dim, block.rows[i], offsets, dim,
                        std::make_index_sequence<Rule::kNumSlots>());
     }
   }

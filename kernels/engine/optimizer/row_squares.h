@@ -13,8 +13,6 @@
 #ifndef KERNELS_ENGINE_OPTIMIZER_ROW_SQUARES_H_
 #define KERNELS_ENGINE_OPTIMIZER_ROW_SQUARES_H_
 
-#include <cstdint>
-
 #include "kernels/engine/base/host_device.h"
 
 namespace ev {
@@ -24,27 +22,6 @@ constexpr int kSquareSums = 32;
 // Step 1.
 EV_HOST_DEVICE float SquaresOfQuad(float a, float b, float c, float d) {
   return (a * a + b * b) + (c * c + d * d);
-}
-
-// Returns the sum for grad[0, dim) times 'factor'.
-inline float SumOfRowSquares(const float* grad, int64_t dim, float factor) {
-  float sums[kSquareSums] = {};
-  const int64_t whole = dim / 4;
-  for (int64_t q = 0; q < whole; ++q) {
-    const float* const g = grad + 4 * q;
-    sums[q % kSquareSums] += SquaresOfQuad(g[0] * factor, g[1] * factor,
-                                           g[2] * factor, g[3] * factor);
-  }
-  if (dim % 4 != 0) {
-    float last[4] = {};
-    for (int64_t j = 4 * whole; j < dim; ++j) last[j % 4] = grad[j] * factor;
-    sums[whole % kSquareSums] +=
-        SquaresOfQuad(last[0], last[1], last[2], last[3]);
-  }
-  for (int half = kSquareSums / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
-  }
-  return sums[0];
 }
 
 }  // namespace ev

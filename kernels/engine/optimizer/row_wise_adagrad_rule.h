@@ -40,7 +40,8 @@ struct RowWiseAdagradRule {
   EV_HOST_DEVICE float Rate(float accumulator) const {
     return learning_rate / (RuleSqrt(accumulator) + epsilon);
   }
-  EV_HOST_DEVICE void operator()(float grad, float rate, float* value) const {
+  template <typename T>
+  EV_HOST_DEVICE void operator()(T grad, float rate, T* value) const {
     *value -= rate * grad;
   }
 };

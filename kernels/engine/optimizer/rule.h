@@ -27,7 +27,8 @@
 //   EV_HOST_DEVICE float Accumulate(float accumulator, float squares,
 //                                   int64_t dim) const;
 //   EV_HOST_DEVICE float Rate(float accumulator) const;
-//   EV_HOST_DEVICE void operator()(float grad, float rate, float* value) const;
+//   template <typename T>  // float, or a vector of floats
+//   EV_HOST_DEVICE void operator()(T grad, float rate, T* value) const;
 //
 // Each rule's header names its slots and its hyperparameters, in their order.
 // To add a rule, add its header, a line in rule_list.h and a line in BUILD.
