@@ -68,6 +68,8 @@ inline void ApplyToRow(const AdagradDecayRule& rule, const float* grad,
   }
 }
 
+typedef float AlignedF4 __attribute__((vector_size(16)));
+// The same at any address of a float.
 typedef float F4 __attribute__((vector_size(16), aligned(4), may_alias));
 
 // Returns the squares of four quads (row_squares.h).
@@ -146,8 +148,12 @@ template <typename Rule>
 inline void ApplyRate(const Rule& rule, float rate, const float* grad,
                       float factor, int64_t n, float* row) {
   for (int64_t q = 0; q < n / 4; ++q) {
-    rule(*reinterpret_cast<const F4*>(grad + 4 * q) * factor, rate,
-         reinterpret_cast<F4*>(row + 4 * q));
+    F4* const at = reinterpret_cast<F4*>(row + 4 * q);
+    // A template's parameter loses the attribute that allows any address.
+    AlignedF4 value = *at;
+    rule(AlignedF4(*reinterpret_cast<const F4*>(grad + 4 * q) * factor), rate,
+         &value);
+    *at = value;
   }
   for (int64_t j = n / 4 * 4; j < n; ++j) rule(grad[j] * factor, rate, row + j);
 }

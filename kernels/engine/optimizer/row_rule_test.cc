@@ -485,6 +485,29 @@ TEST(RowWiseAdagradTest, FollowsItsFormulaForEveryDim) {
   }
 }
 
+// Rows follow each other without padding, so they begin at any float.
+TEST(RowWiseAdagradTest, RowsAndGradientsAreAtAnyAddress) {
+  for (const int64_t dim : {3, 4, 16, 21, 64}) {
+    std::vector<float> expected;
+    for (int64_t shift = 0; shift < 4; ++shift) {
+      std::vector<float> floats(dim + 1 + shift, 0.25f);
+      std::vector<float> grads(dim + shift, 0.0f);
+      for (int64_t j = 0; j < dim; ++j) grads[shift + j] = 0.01f * (j + 1);
+      float* row = floats.data() + shift;
+      RowBlock block;
+      block.rows = &row;
+      block.grads = grads.data() + shift;
+      block.num_rows = 1;
+      block.dim = dim;
+      block.slot_offsets = &dim;
+      Make("RowWiseAdagrad", {0.1f, 1e-3f})->Apply(block);
+      const std::vector<float> got(row, row + dim + 1);
+      if (shift == 0) expected = got;
+      EXPECT_EQ(expected, got) << dim << " at float " << shift;
+    }
+  }
+}
+
 // The order in which the squares are added is fixed, so that a GPU gets the
 // same bits. This computes it from the description in row_squares.h.
 TEST(RowWiseAdagradTest, AddsSquaresInTheDocumentedOrder) {
