@@ -226,8 +226,8 @@ class HbmDramSsdRows : public RowHome,
     const TierStats below = ssd_->tiers()->tier_stats();
     stats.stored_rows += below.memory_rows;
     stats.stored_bytes += ssd_->bytes();
-    stats.misses +=
-        below.hits + below.misses - moved_down_.load() + brought_.load();
+    stats.misses += below.hits + below.misses - hits_of_moves_.load() -
+                    misses_of_moves_.load() + brought_.load();
     return stats;
   }
   TierStats tier_stats_below() const override {
@@ -235,8 +235,8 @@ class HbmDramSsdRows : public RowHome,
     TierStats stats = ssd_->tiers()->tier_stats();
     stats.memory_rows += above.stored_rows;
     stats.hits +=
-        above.misses - moved_down_.load() + brought_.load() - read_.load();
-    stats.misses += read_.load();
+        above.misses - hits_of_moves_.load() + brought_.load() - read_.load();
+    stats.misses += read_.load() - misses_of_moves_.load();
     return stats;
   }
 
@@ -432,10 +432,6 @@ class HbmDramSsdRows : public RowHome,
     }
     return Status::OK();
   }
-  int64_t UsesBelow() const {
-    const TierStats below = ssd_->tiers()->tier_stats();
-    return below.hits + below.misses;
-  }
   Status MoveSomeDown(Span<const Slot> slots) {
     Columns columns(shape_, slots.size());
     std::vector<int64_t> keys;
@@ -446,14 +442,16 @@ class HbmDramSsdRows : public RowHome,
     }
     EV_RETURN_IF_ERROR(columns.Read(gpu_.get(), slots));
     size_t made = 0;
-    const int64_t before = UsesBelow();
+    const TierStats before = ssd_->tiers()->tier_stats();
     const Status status = CatchBadAlloc([&] {
       for (; made < handles.size(); ++made) {
         EV_RETURN_IF_ERROR(ssd_->NewRow(handles[made], 0));
       }
       return columns.Write(ssd_.get(), handles);
     });
-    moved_down_.fetch_add(UsesBelow() - before);
+    const TierStats after = ssd_->tiers()->tier_stats();
+    hits_of_moves_.fetch_add(after.hits - before.hits);
+    misses_of_moves_.fetch_add(after.misses - before.misses);
     if (!status.ok()) {
       ssd_->Forget(Span<const RowHandle>(handles.data(), made));
       return status;
@@ -513,8 +511,8 @@ class HbmDramSsdRows : public RowHome,
   Slots slots_;
   // Rows that Bring has moved up, and how many of them were in the file.
   std::atomic<int64_t> brought_{0}, read_{0};
-  // Hits that the lower home has counted for rows that moved down.
-  std::atomic<int64_t> moved_down_{0};
+  // Uses that the lower home has counted for rows that moved down.
+  std::atomic<int64_t> hits_of_moves_{0}, misses_of_moves_{0};
 };
 
 }  // namespace
