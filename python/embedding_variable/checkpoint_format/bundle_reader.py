@@ -120,10 +120,11 @@ class BundleReader(object):
     if dtype not in packed_rows.END_BYTES or len(shape) != 2 or (
         shape[1] <= packed_rows.END_BYTES[dtype]):
       return False
-    for values, keys in ((tensor_names.VALUES, tensor_names.KEYS),
-                         (tensor_names.DELTA_VALUES, tensor_names.DELTA_KEYS)):
+    # TensorFlow's mutable hash tables have keys and values too.
+    for values, offsets in ((tensor_names.VALUES, tensor_names.OFFSETS),
+                            (tensor_names.DELTA_VALUES, tensor_names.DELTA_OFFSETS)):
       table = tensor_names.without_column(tensor, values)
-      if table is not None and tensor_names.tensor(table, keys) in self._dtypes:
+      if table is not None and tensor_names.tensor(table, offsets) in self._dtypes:
         return True
     return False
 
