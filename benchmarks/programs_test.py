@@ -127,6 +127,14 @@ class ProgramsTest(parameterized.TestCase):
     else:
       self.assertRegex(text, r"TFRA, unique lookup: median [\d.]+ ms")
 
+  def test_tbe_step_runs_or_reports_what_is_missing(self):
+    code, text = _run([_path("//benchmarks:tbe_step"), "--tables=2", "--batch=16",
+                       "--rows=50", "--steps=2"])
+    if code:
+      self.assertIn("No module named 'fbgemm_gpu'", text)
+    else:
+      self.assertRegex(text, r"TBE, zipf, part 0: median [\d.]+ ms")
+
   @parameterized.parameters(*_ON_GPUS)
   def test_runs_on_a_gpu_or_reports_its_absence(self, program, flags):
     rows = self.create_tempdir().full_path
