@@ -59,7 +59,8 @@ inline const bool kConvertsFloat16 = [] {
 
 // The same for narrow numbers. They round and widen as base/float_math.h does,
 // except perhaps for the bits of a NaN.
-inline __attribute__((noinline)) F8 WidenInFours(const Float16* p) {
+EV_READS_LIVE_ROWS inline __attribute__((noinline)) F8 WidenInFours(
+    const Float16* p) {
   float wide[8];
   for (int k = 0; k < 8; k += 4) {
     const H4 bits = *reinterpret_cast<const H4*>(p + k);
@@ -68,13 +69,13 @@ inline __attribute__((noinline)) F8 WidenInFours(const Float16* p) {
   }
   return Load8(wide);
 }
-inline __attribute__((always_inline)) F8 Load8(const Float16* p) {
+EV_READS_LIVE_ROWS_INLINE F8 Load8(const Float16* p) {
   if (!kConvertsFloat16) return WidenInFours(p);
   F8 wide;
   asm("vcvtph2ps %1, %0" : "=x"(wide) : "m"(*reinterpret_cast<const H8*>(p)));
   return wide;
 }
-inline __attribute__((always_inline)) F8 Load8(const BFloat16* p) {
+EV_READS_LIVE_ROWS_INLINE F8 Load8(const BFloat16* p) {
   typedef uint32_t U8 __attribute__((vector_size(32)));
   return WidenBFloat16<F8>(
       __builtin_convertvector(*reinterpret_cast<const H8*>(p), U8));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Columns of a row: their widths, offsets and initial values, in floats.
+// Slots are float32; the numbers of the value may be narrower.
 
 #ifndef KERNELS_ENGINE_BASE_ROW_SHAPE_H_
 #define KERNELS_ENGINE_BASE_ROW_SHAPE_H_
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/span.h"
 
 namespace ev {
@@ -29,17 +31,23 @@ inline std::vector<SlotShape> FullSlots(int64_t dim,
   return slots;
 }
 
-// Column 0 of a row is the value, dim floats; column 1 + k is slot k. Columns
-// are adjacent, in this order.
+// Column 0 of a row is the value, dim numbers of value_type; column 1 + k is
+// slot k. Columns are adjacent, in this order. A narrow value of an odd dim is
+// padded to whole floats.
 class RowShape {
  public:
   // unit: every offset is a multiple of this many floats. A memory that is
   // accessed in vectors of that size pads narrow columns.
   explicit RowShape(int64_t dim, Span<const SlotShape> slots = {},
-                    int64_t unit = 1)
-      : slots_(slots.begin(), slots.end()), unit_(unit), offsets_{0} {
+                    int64_t unit = 1,
+                    FloatType value_type = FloatType::kFloat32)
+      : dim_(dim),
+        value_type_(value_type),
+        slots_(slots.begin(), slots.end()),
+        unit_(unit),
+        offsets_{0} {
     offsets_.reserve(2 + slots_.size());
-    offsets_.push_back(dim_ = dim);
+    offsets_.push_back((dim * FloatBytes(value_type) + 3) / 4);
     for (const SlotShape& slot : slots_) {
       offsets_.push_back(offsets_.back() +
                          (slot.width + unit_ - 1) / unit_ * unit_);
@@ -47,6 +55,10 @@ class RowShape {
   }
 
   int64_t dim() const { return dim_; }
+  FloatType value_type() const { return value_type_; }
+  FloatType type(int column) const {
+    return column == 0 ? value_type_ : FloatType::kFloat32;
+  }
   size_t num_slots() const { return slots_.size(); }
   const std::vector<SlotShape>& slots() const { return slots_; }
   int64_t width(int column) const {
@@ -68,11 +80,12 @@ class RowShape {
 
   // Returns this row with other slots.
   RowShape With(Span<const SlotShape> slots) const {
-    return RowShape(dim_, slots, unit_);
+    return RowShape(dim_, slots, unit_, value_type_);
   }
 
  private:
   int64_t dim_;
+  FloatType value_type_;
   std::vector<SlotShape> slots_;
   int64_t unit_;
   std::vector<int64_t> offsets_;  // by column, then the end

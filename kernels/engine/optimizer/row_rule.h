@@ -12,20 +12,29 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 
 namespace ev {
 
-// Rows to update. A row is 'dim' floats of value at rows[i] and 'dim' floats of
-// slot k at rows[i] + slot_offsets[k], or one float for a per-row rule; none of
-// these overlap.
+// Rows to update. A row is 'dim' numbers of value at rows[i] and 'dim' floats
+// of slot k at rows[i] + slot_offsets[k], or one float for a per-row rule; none
+// of these overlap.
 struct RowBlock {
   float* const* rows = nullptr;  // [num_rows], all different
   const float* grads = nullptr;  // [num_rows, dim]
   int64_t num_rows = 0;
   int64_t dim = 0;
   const int64_t* slot_offsets = nullptr;  // one per slot of the rule, in floats
+  // Type of the value's numbers. The rule widens narrow ones, and rounds its
+  // results: stochastically, with one salt per row (base/random_rounding.h), or
+  // to nearest without salts.
+  FloatType value_type = FloatType::kFloat32;
+  const uint64_t* salts = nullptr;
+  // Null, or increased by the number of rows in which rounding to a narrow type
+  // made a finite number infinite.
+  int64_t* overflows = nullptr;
 };
 
 // Upper limit on the number of slots of a rule.
