@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/engine/base/row_math.h"
 
@@ -71,25 +72,33 @@ inline bool GivesZeros(const PoolingBatch& batch, float divisor) {
   return kWeighted && C::kDivides && batch.no_nan && divisor == 0.0f;
 }
 
+// Returns the row of id i, which has numbers of type Number.
+template <typename Number>
+EV_READS_LIVE_ROWS_INLINE const Number* RowOf(const PoolingBatch& batch,
+                                              int64_t i) {
+  return reinterpret_cast<const Number*>(batch.rows[batch.inverse[i]]);
+}
+
 // Prefetches the row of id i, or of id 'last' if i is beyond it.
+template <typename Number>
 EV_READS_LIVE_ROWS_INLINE void PrefetchAhead(const PoolingBatch& batch,
                                              int64_t i, int64_t last,
-                                             int64_t floats) {
-  const int64_t next = i < last ? i : last;
-  PrefetchFloats(batch.rows[batch.inverse[next]], floats);
+                                             int64_t count) {
+  PrefetchFloats(RowOf<Number>(batch, i < last ? i : last), count);
 }
 
 // Computes numbers [column, column + 8 * kVectors) of a sample with ids [i,
 // i_end), at least one; the sample's row begins at number 'at' of the output.
 // With kPrefetch, each id except the first prefetches the row that is 'ahead'
 // ids later.
-template <typename C, int kVectors, bool kWeighted, bool kPrefetch>
+template <typename C, typename Number, int kVectors, bool kWeighted,
+          bool kPrefetch>
 EV_READS_LIVE_ROWS_INLINE void JoinColumns(const PoolingBatch& batch, int64_t i,
                                            int64_t i_end, int64_t column,
                                            float divisor, int64_t ahead,
                                            int64_t last, MutableFloats out,
                                            int64_t at) {
-  const float* row = batch.rows[batch.inverse[i]] + column;
+  const Number* row = RowOf<Number>(batch, i) + column;
   F8 joined[kVectors];
   for (int k = 0; k < kVectors; ++k) joined[k] = Load8(row + 8 * k);
   if (kWeighted) {
@@ -97,8 +106,10 @@ EV_READS_LIVE_ROWS_INLINE void JoinColumns(const PoolingBatch& batch, int64_t i,
     for (int k = 0; k < kVectors; ++k) joined[k] = joined[k] * w;
   }
   for (int64_t j = i + 1; j < i_end; ++j) {
-    if (kPrefetch) PrefetchAhead(batch, j + ahead, last, 8 * kVectors);
-    row = batch.rows[batch.inverse[j]] + column;
+    if (kPrefetch) {
+      PrefetchAhead<Number>(batch, j + ahead, last, 8 * kVectors);
+    }
+    row = RowOf<Number>(batch, j) + column;
     if (kWeighted) {
       const float w = batch.weights[j];
       for (int k = 0; k < kVectors; ++k) {
@@ -116,8 +127,8 @@ EV_READS_LIVE_ROWS_INLINE void JoinColumns(const PoolingBatch& batch, int64_t i,
   StoreColumns<kVectors>(joined, out, at + column);
 }
 
-// Rows of exactly 8 * kVectors floats: one pass, no branch on the dim.
-template <typename C, int kVectors, bool kWeighted>
+// Rows of exactly 8 * kVectors numbers: one pass, no branch on the dim.
+template <typename C, typename Number, int kVectors, bool kWeighted>
 EV_READS_LIVE_ROWS void PoolFixed(const PoolingBatch& batch_in, int64_t begin,
                                   int64_t end, MutableFloats out) {
   const PoolingBatch batch = batch_in;  // a local: stores cannot change it
@@ -130,20 +141,20 @@ EV_READS_LIVE_ROWS void PoolFixed(const PoolingBatch& batch_in, int64_t begin,
       StoreZeros(out, s * dim, dim);
       continue;
     }
-    PrefetchAhead(batch, i + ahead, last, dim);
+    PrefetchAhead<Number>(batch, i + ahead, last, dim);
     const float divisor =
         Divisor<C>(kWeighted ? batch.weights : nullptr, i, i_end);
     if (GivesZeros<C, kWeighted>(batch, divisor)) {
       StoreZeros(out, s * dim, dim);
       continue;
     }
-    JoinColumns<C, kVectors, kWeighted, true>(batch, i, i_end, 0, divisor,
-                                              ahead, last, out, s * dim);
+    JoinColumns<C, Number, kVectors, kWeighted, true>(
+        batch, i, i_end, 0, divisor, ahead, last, out, s * dim);
   }
 }
 
 // Any dim: column blocks of 64, 32 and 8, then single columns.
-template <typename C, bool kWeighted>
+template <typename C, typename Number, bool kWeighted>
 EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
                                 int64_t end, MutableFloats out) {
   const PoolingBatch batch = batch_in;
@@ -158,7 +169,7 @@ EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
       continue;
     }
     for (int64_t j = i; j < i_end; ++j) {
-      PrefetchAhead(batch, j + ahead, last, dim);
+      PrefetchAhead<Number>(batch, j + ahead, last, dim);
     }
     const float divisor =
         Divisor<C>(kWeighted ? batch.weights : nullptr, i, i_end);
@@ -168,22 +179,22 @@ EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
     }
     int64_t c = 0;
     for (; c + 64 <= dim; c += 64) {
-      JoinColumns<C, 8, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
-                                          out, at);
+      JoinColumns<C, Number, 8, kWeighted, false>(batch, i, i_end, c, divisor,
+                                                  0, 0, out, at);
     }
     for (; c + 32 <= dim; c += 32) {
-      JoinColumns<C, 4, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
-                                          out, at);
+      JoinColumns<C, Number, 4, kWeighted, false>(batch, i, i_end, c, divisor,
+                                                  0, 0, out, at);
     }
     for (; c + 8 <= dim; c += 8) {
-      JoinColumns<C, 1, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
-                                          out, at);
+      JoinColumns<C, Number, 1, kWeighted, false>(batch, i, i_end, c, divisor,
+                                                  0, 0, out, at);
     }
     for (; c < dim; ++c) {
-      float joined = batch.rows[batch.inverse[i]][c];
+      float joined = Widen(RowOf<Number>(batch, i)[c]);
       if (kWeighted) joined = joined * batch.weights[i];
       for (int64_t j = i + 1; j < i_end; ++j) {
-        const float e = batch.rows[batch.inverse[j]][c];
+        const float e = Widen(RowOf<Number>(batch, j)[c]);
         joined = C::Join(joined, kWeighted ? e * batch.weights[j] : e);
       }
       StoreOne(divisor == 1.0f ? joined : joined / divisor, out, at + c);
@@ -191,20 +202,45 @@ EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
   }
 }
 
-template <typename C, bool kWeighted>
+template <typename C, typename Number, bool kWeighted>
 void Pool(const PoolingBatch& batch, int64_t begin, int64_t end,
           MutableFloats out) {
   switch (batch.dim) {
     case 8:
-      return PoolFixed<C, 1, kWeighted>(batch, begin, end, out);
+      return PoolFixed<C, Number, 1, kWeighted>(batch, begin, end, out);
     case 16:
-      return PoolFixed<C, 2, kWeighted>(batch, begin, end, out);
+      return PoolFixed<C, Number, 2, kWeighted>(batch, begin, end, out);
     case 32:
-      return PoolFixed<C, 4, kWeighted>(batch, begin, end, out);
+      return PoolFixed<C, Number, 4, kWeighted>(batch, begin, end, out);
     case 64:
-      return PoolFixed<C, 8, kWeighted>(batch, begin, end, out);
+      return PoolFixed<C, Number, 8, kWeighted>(batch, begin, end, out);
     default:
-      return PoolAny<C, kWeighted>(batch, begin, end, out);
+      return PoolAny<C, Number, kWeighted>(batch, begin, end, out);
+  }
+}
+
+// Calls visitor(x), where x is a float, a Float16 or a BFloat16.
+template <typename Visitor>
+void VisitNumbers(FloatType type, const Visitor& visitor) {
+  VisitFloats(MutableFloats(nullptr, type), [&](auto* of_type) {
+    visitor(std::remove_pointer_t<decltype(of_type)>{});
+  });
+}
+
+template <typename Number>
+EV_READS_LIVE_ROWS void CopyNumbers(const float* const* rows, int64_t begin,
+                                    int64_t end, int64_t dim, float* out) {
+  const auto row_at = [&](int64_t i) {
+    return reinterpret_cast<const Number*>(rows[i]);
+  };
+  const int64_t ahead = RowsAhead(dim);
+  for (int64_t i = begin; i < end; ++i) {
+    PrefetchFloats(row_at(i + ahead < end ? i + ahead : i), dim);
+    const Number* row = row_at(i);
+    float* to = out + i * dim;
+    int64_t c = 0;
+    for (; c + 8 <= dim; c += 8) Store8(to + c, Load8(row + c));
+    for (; c < dim; ++c) to[c] = Widen(row[c]);
   }
 }
 
@@ -221,26 +257,23 @@ float SampleDivisor(Combiner combiner, const float* weights, int64_t begin,
 void PoolSamples(const PoolingBatch& batch, int64_t begin, int64_t end,
                  MutableFloats out) {
   if (begin == end) return;
-  VisitCombiner(batch.combiner, [&](auto c) {
-    if (batch.weights == nullptr) {
-      Pool<decltype(c), false>(batch, begin, end, out);
-    } else {
-      Pool<decltype(c), true>(batch, begin, end, out);
-    }
+  VisitNumbers(batch.row_type, [&](auto number) {
+    using Number = decltype(number);
+    VisitCombiner(batch.combiner, [&](auto c) {
+      if (batch.weights == nullptr) {
+        Pool<decltype(c), Number, false>(batch, begin, end, out);
+      } else {
+        Pool<decltype(c), Number, true>(batch, begin, end, out);
+      }
+    });
   });
 }
 
-EV_READS_LIVE_ROWS void CopyRows(const float* const* rows, int64_t begin,
-                                 int64_t end, int64_t dim, float* out) {
-  const int64_t ahead = RowsAhead(dim);
-  for (int64_t i = begin; i < end; ++i) {
-    PrefetchFloats(rows[i + ahead < end ? i + ahead : i], dim);
-    const float* row = rows[i];
-    float* to = out + i * dim;
-    int64_t c = 0;
-    for (; c + 8 <= dim; c += 8) Store8(to + c, Load8(row + c));
-    for (; c < dim; ++c) to[c] = row[c];
-  }
+void CopyRows(const float* const* rows, int64_t begin, int64_t end, int64_t dim,
+              float* out, FloatType type) {
+  VisitNumbers(type, [&](auto number) {
+    CopyNumbers<decltype(number)>(rows, begin, end, dim, out);
+  });
 }
 
 }  // namespace ev

@@ -28,9 +28,11 @@ namespace ev {
 // s: [offsets[s], offsets[s + 1]).
 struct PoolingBatch {
   const float* const* rows = nullptr;  // [U]
-  const int32_t* inverse = nullptr;    // [N]
-  const int32_t* offsets = nullptr;    // [B + 1]
-  const float* weights = nullptr;      // [N], or null: all ones
+  // Type of the numbers at those addresses.
+  FloatType row_type = FloatType::kFloat32;
+  const int32_t* inverse = nullptr;  // [N]
+  const int32_t* offsets = nullptr;  // [B + 1]
+  const float* weights = nullptr;    // [N], or null: all ones
   int64_t dim = 0;
   Combiner combiner = Combiner::kSum;
   // Result of a sample whose divisor is 0, which happens only with weights and
@@ -53,10 +55,10 @@ void PoolSamples(const PoolingBatch& batch, int64_t begin, int64_t end,
 float SampleDivisor(Combiner combiner, const float* weights, int64_t begin,
                     int64_t end);
 
-// Copies dim floats of rows[i] to out[i], for i in [begin, end). Other threads
-// may write rows during the call.
+// Copies dim numbers of rows[i], which are of that type, to out[i], for i in
+// [begin, end). Other threads may write rows during the call.
 void CopyRows(const float* const* rows, int64_t begin, int64_t end, int64_t dim,
-              float* out);
+              float* out, FloatType type = FloatType::kFloat32);
 
 }  // namespace ev
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/engine/base/float_math.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/rows/make_row_home.h"
@@ -32,6 +33,21 @@ Status CheckSlotNames(const EmbeddingTable::Impl& table,
     }
   }
   return Status::OK();
+}
+
+// Rounds default rows to nearest numbers of a narrow type; returns those.
+std::vector<char> RoundDefaults(const TableOptions& options,
+                                std::vector<float>* rows) {
+  if (options.value_type == FloatType::kFloat32) return {};
+  std::vector<char> narrow(rows->size() * FloatBytes(options.value_type));
+  VisitFloats(MutableFloats(narrow.data(), options.value_type),
+              [&](auto* numbers) {
+                for (size_t i = 0; i < rows->size(); ++i) {
+                  Narrow((*rows)[i], numbers + i);
+                  (*rows)[i] = Widen(numbers[i]);
+                }
+              });
+  return narrow;
 }
 
 }  // namespace
@@ -77,6 +93,7 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     if (admission.filters()) {
       defaults.insert(defaults.end(), dim, admission.no_permission);
     }
+    std::vector<char> narrow = RoundDefaults(impl_->options, &defaults);
     RowHomeOptions options;
     static_cast<RowStorageOptions&>(options) = impl_->options;
     options.name = impl_->options.name;
@@ -104,6 +121,8 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     impl_->home = std::move(made.home);
     impl_->rows = std::move(made.handles);
     impl_->defaults = std::move(defaults);
+    impl_->narrow_defaults = std::move(narrow);
+    impl_->rounded_updates.store(0, std::memory_order_relaxed);
     impl_->storage = made.storage;
     impl_->why_not_on_gpu = std::move(made.why_not_on_gpu);
     impl_->num_defaults = num_default_rows;
@@ -151,6 +170,7 @@ TableStats EmbeddingTable::stats() const {
   stats.filtered_keys = filter == nullptr ? 0 : filter->size();
   stats.filter_bytes = filter == nullptr ? 0 : filter->bytes();
   stats.evicted_rows = impl_->evicted_rows.load(std::memory_order_relaxed);
+  stats.overflows = impl_->home == nullptr ? 0 : impl_->home->overflows();
   return stats;
 }
 

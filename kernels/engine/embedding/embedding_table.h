@@ -76,6 +76,9 @@ struct TableOptions : RowStorageOptions {
   // Keys are int32; other keys are InvalidArgument, except in Erase and
   // ImportSlot, which ignore them, and keys of other parts in imports.
   bool int32_keys = false;
+  // With a narrow value_type: updates round values to nearest. Otherwise
+  // stochastically (base/random_rounding.h).
+  bool rounds_to_nearest = false;
   // Versions are timestamps, not step numbers, so calls of different steps may
   // share one. If a table is full, LFU and FIFO then spare only the rows of the
   // evicting call, not all rows with its version.
@@ -149,6 +152,7 @@ struct TableStats {
   int64_t inserted_rows;
   int64_t filtered_keys, filter_bytes;
   int64_t evicted_rows;  // since creation, by capacity, step or weight
+  int64_t overflows;     // RowHome::overflows
 };
 
 struct ImportedNumbers;

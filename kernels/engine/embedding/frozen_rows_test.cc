@@ -36,7 +36,7 @@ class BrokenRows : public RowHome {
     return Status::OK();
   }
   Status Apply(const RowRule&, Span<const RowHandle>, Span<const int>,
-               const float*) override {
+               const float*, const uint64_t*) override {
     return Status::OK();
   }
   Status Relayout(Span<const SlotShape>) override { return Status::OK(); }

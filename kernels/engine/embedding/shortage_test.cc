@@ -87,9 +87,10 @@ class FailingHome : public RowHome {
     return home_->Hold(handles, rows, hold, held);
   }
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
-               Span<const int> slot_columns, const float* grads) override {
+               Span<const int> slot_columns, const float* grads,
+               const uint64_t* salts) override {
     EV_RETURN_IF_ERROR(Next());
-    return home_->Apply(rule, handles, slot_columns, grads);
+    return home_->Apply(rule, handles, slot_columns, grads, salts);
   }
   const RowHomeCosts& costs() const override { return home_->costs(); }
   RowTiers* tiers() override { return home_->tiers(); }

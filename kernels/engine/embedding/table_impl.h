@@ -58,6 +58,7 @@ class EmbeddingTable::Impl : public RowSource {
   // updating or alone for writes ---
 
   int64_t dim() const { return options.dim; }
+  bool is_narrow() const { return options.value_type != FloatType::kFloat32; }
   // FailedPrecondition unless all rows are in a GPU's memory.
   Status CheckTakesDeviceTensors(const char* what) const;
   const float* DefaultRow(int64_t key) const {
@@ -81,7 +82,8 @@ class EmbeddingTable::Impl : public RowSource {
   bool FindSlots(Span<const SlotSpec> wanted, std::vector<int>* columns) const;
 
   // Finds keys and makes their rows addressable (RowHome::Hold): rows[i] points
-  // to the row of keys[i], or to AbsentRow if it has none. *absent: how many
+  // to the row of keys[i], or to its AbsentRow, in the rows' type, if it has
+  // none. *absent: how many
   // have none. *held is false if the home cannot hold them; handles are found
   // even then.
   Status FindAndHold(Span<const int64_t> keys, RowHandle* handles,
@@ -259,8 +261,10 @@ class EmbeddingTable::Impl : public RowSource {
   // Changes whenever handles that were found before may have become invalid.
   uint64_t generation = 0;
   // [num_defaults, dim]. With a filter there is one more row, which is returned
-  // for keys without a row. The home reads them too.
+  // for keys without a row. The home reads them too. Numbers of the values'
+  // type; narrow_defaults are the same ones, if it is narrow.
   std::vector<float> defaults;
+  std::vector<char> narrow_defaults;
   int64_t num_defaults = 0;
   std::vector<SlotSpec> slots;              // by column
   std::unique_ptr<AdmissionFilter> filter;  // null: every key is admitted
@@ -280,6 +284,10 @@ class EmbeddingTable::Impl : public RowSource {
   // when the failed call is undone.
   std::vector<RowHandle> unused_handles;
   std::unique_ptr<RowHome> home;  // where the rows are; null until initialized
+  // Seed of stochastic rounding, and the number of updates so far, which with
+  // it determines the random bits.
+  std::atomic<uint64_t> rounding_seed;
+  std::atomic<int64_t> rounded_updates{0};
   RowStorage storage = RowStorage::kDram;  // the home's
   std::string why_not_on_gpu;  // with kAuto; empty if rows are on a GPU
 };

@@ -151,7 +151,7 @@ TEST_F(TableReaderTest, GivesEveryColumnInTheOrderOfTheKeys) {
   ASSERT_OK(
       TableReader::Open(&table_, Slots{{"m", 0.5f}, {"new", 2.0f}}, &reader));
   EXPECT_EQ(reader->num_keys(), 3);
-  ASSERT_EQ(reader->tensors().size(), TableTensorSpecs().size());
+  ASSERT_EQ(reader->tensors().size(), 1u);  // its values are float32
   const TableTensor& defaults = reader->tensors()[0];
   EXPECT_EQ(defaults.shape, (std::vector<int64_t>{1, 2}));
   const float expected[] = {7.0f, 8.0f};

@@ -28,7 +28,7 @@ Span<const TableTensorSpec> TableTensorSpecs() {
        [](int64_t dim) {
          return std::vector<int64_t>{kAnySize, dim};
        },
-       /*fixed=*/true,
+       /*fixed=*/true, /*narrow=*/false,
        [](const EmbeddingTable::Impl& table) {
          return Stored({table.num_defaults, table.dim()}, table.default_rows());
        },
@@ -36,6 +36,22 @@ Span<const TableTensorSpec> TableTensorSpecs() {
          return stored == nullptr ? table->Clear()
                                   : table->Initialize(Elements<float>(*stored),
                                                       stored->shape[0]);
+       }},
+      // Seed of stochastic rounding, number of updates so far.
+      {"rounding", ElementType::kInt64,
+       [](int64_t) { return std::vector<int64_t>{2}; },
+       /*fixed=*/false, /*narrow=*/true,
+       [](const EmbeddingTable::Impl& table) {
+         const int64_t numbers[] = {
+             static_cast<int64_t>(table.rounding_seed.load()),
+             table.rounded_updates.load()};
+         return Stored({2}, Span<const int64_t>(numbers, 2));
+       },
+       [](const TableTensor* stored, EmbeddingTable* table) {
+         const Span<const int64_t> numbers = Elements<int64_t>(*stored);
+         table->impl()->rounding_seed = static_cast<uint64_t>(numbers[0]);
+         table->impl()->rounded_updates = numbers[1];
+         return Status::OK();
        }},
   };
   return *specs;
@@ -45,6 +61,7 @@ std::vector<TableTensor> GetTableTensors(const EmbeddingTable::Impl& table,
                                          bool with_fixed) {
   std::vector<TableTensor> tensors;
   for (const TableTensorSpec& spec : TableTensorSpecs()) {
+    if (spec.narrow && !table.is_narrow()) continue;
     tensors.push_back(spec.get(table));
     if (!spec.fixed || with_fixed) continue;
     tensors.back().shape[0] = 0;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors of a table as a whole, not of its rows, as checkpoints and snapshots
-// hold them: its default rows. To add a tensor, add an entry to the list in
+// hold them: its default rows, and what determines the random bits of narrow
+// values. To add a tensor, add an entry to the list in
 // table_tensors.cc. Compiles as C++14.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_TABLE_TENSORS_H_
@@ -28,6 +29,8 @@ struct TableTensorSpec {
   // Whether it changes only when the table is emptied. Only a delta that
   // replaces the table has such a tensor; in others its first size is 0.
   bool fixed;
+  // Whether only tables with narrow values have it. Such tensors come last.
+  bool narrow;
   // REQUIRES: the table lock, frozen.
   TableTensor (*get)(const EmbeddingTable::Impl& table);
   // Sets a stored tensor. A fixed one may be null: the checkpoint lacks it.
@@ -38,8 +41,8 @@ struct TableTensorSpec {
 // empties the table.
 Span<const TableTensorSpec> TableTensorSpecs();
 
-// Returns the tensors in the order of the list. with_fixed: whether fixed ones
-// have elements. REQUIRES: the table lock, frozen.
+// Returns the tensors that the table has, in the order of the list. with_fixed:
+// whether fixed ones have elements. REQUIRES: the table lock, frozen.
 std::vector<TableTensor> GetTableTensors(const EmbeddingTable::Impl& table,
                                          bool with_fixed);
 // Sets either the fixed tensors, which empties the table, or the others.

@@ -208,7 +208,7 @@ class HotKeysTest : public ::testing::Test {
     for (int step = 0; step < 2; ++step) {
       ASSERT_OK(Apply(batch, scale, rule, handles, handles, grads, framework));
       ASSERT_OK(rows_->Apply(*MakeRule(rule), BySums(), columns,
-                             batch.Sums(scale).data()));
+                             batch.Sums(scale).data(), nullptr));
     }
     for (int column = 0; column <= rule.num_slots; ++column) {
       const bool is_per_row = column > 0 && MakeRule(rule)->is_per_row();
@@ -296,7 +296,8 @@ TEST_F(HotKeysTest, AHotKeyWithoutARowIsPassedOver) {
   ASSERT_OK(Apply(batch, Scale::kNone, kAdagrad, handles, updated));
   std::vector<float> sums = batch.Sums(Scale::kNone);
   const std::vector<RowHandle> two = {5, 6};
-  ASSERT_OK(rows_->Apply(*MakeRule(kAdagrad), two, columns, sums.data() + 8));
+  ASSERT_OK(rows_->Apply(*MakeRule(kAdagrad), two, columns, sums.data() + 8,
+                         nullptr));
   std::vector<float> got(8 * 8);
   ASSERT_OK(rows_->Read(handles_, 0, got.data()));
   const std::vector<float> untouched(8, 0.5f);

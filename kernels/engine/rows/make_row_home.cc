@@ -31,9 +31,10 @@ Status CheckGpuBudget(const RowHomeOptions& options) {
 }
 
 Status MakeDram(const RowHomeOptions& options, TableRows* made) {
-  std::unique_ptr<RowStore> store(new RowStore(options.dim, options.with_meta));
-  made->home.reset(
-      new DramRows(options.dim, options.default_rows, store.get()));
+  const RowShape shape(options.dim, {}, 1, options.value_type);
+  std::unique_ptr<RowStore> store(
+      new RowStore(shape.floats(), options.with_meta));
+  made->home.reset(new DramRows(shape, options.default_rows, store.get()));
   made->handles = std::move(store);
   made->storage = RowStorage::kDram;
   return Status::OK();
@@ -56,22 +57,35 @@ Status MakeHbm(const RowHomeOptions& options, TableRows* made) {
   return Status::OK();
 }
 
+// OK if every memory may have these values.
+Status CheckValueType(const RowHomeOptions& options) {
+  if (options.value_type == FloatType::kFloat32) return Status::OK();
+  return FailedPrecondition("values of " +
+                            std::string(FloatTypeName(options.value_type)) +
+                            " need rows in CPU memory alone, got storage '" +
+                            RowStorageName(options.storage) +
+                            "': use storage 'dram', or values of float32");
+}
+
 Status MakeAuto(const RowHomeOptions& options, TableRows* made) {
-  const Status status = MakeHbm(options, made);
+  Status status = CheckValueType(options);
+  if (status.ok()) status = MakeHbm(options, made);
   if (status.code() != StatusCode::kFailedPrecondition) return status;
   made->why_not_on_gpu = status.message();
   return MakeDram(options, made);
 }
 
 Status Make(const RowHomeOptions& options, TableRows* made) {
+  if (options.storage == RowStorage::kDram) return MakeDram(options, made);
+  if (options.storage == RowStorage::kAuto) return MakeAuto(options, made);
+  EV_RETURN_IF_ERROR(CheckValueType(options));
   switch (options.storage) {
     case RowStorage::kDram:
-      return MakeDram(options, made);
+    case RowStorage::kAuto:
+      break;
     case RowStorage::kHbm:
     case RowStorage::kHbmDram:
       return MakeHbm(options, made);
-    case RowStorage::kAuto:
-      return MakeAuto(options, made);
     case RowStorage::kDramSsd:
       return MakeSsdRows(options, &made->home);
     case RowStorage::kHbmDramSsd:

@@ -16,9 +16,10 @@
 // (gpu_compute.h). The table assigns a handle to each row; table and home
 // identify the row by it. make_row_home.h creates homes.
 //
-// A row has columns (base/row_shape.h): column 0 is the value, dim floats;
+// A row has columns (base/row_shape.h): column 0 is the value, dim numbers;
 // column 1 + k is slot k, dim floats or one. Below, 'width' is that of the
-// column.
+// column. Values may be of a narrow type: reads widen them, writes round them
+// to nearest, and Apply rounds stochastically if it gets salts.
 //
 // THREADS. All calls may run concurrently except Relayout, Forget and Clear,
 // which must run alone. The caller prevents two concurrent calls from writing
@@ -171,12 +172,14 @@ class RowHome {
   // --- Hold ---
 
   // Makes rows addressable. If *held is true, rows[i] is the address of the row
-  // at handles[i], its value first, while *hold lives; unchanged for a handle
-  // without a row. Rows may be written meanwhile (base/row_math.h). *hold is
-  // null if rows keep their addresses until a call that must run alone.
+  // at handles[i], its value first (of the home's type), while *hold lives;
+  // unchanged for a handle without a row. Rows may be written meanwhile
+  // (base/row_math.h). *hold is null if rows keep their addresses until a call
+  // that must run alone.
   //
   // *held is false, and nothing is done, if the CPU cannot address that many
-  // rows at once. Use Read to copy them then.
+  // rows at once. Use Read to copy them then. A home with narrow values holds
+  // any number of rows.
   virtual Status Hold(Span<const RowHandle> handles, const float** rows,
                       std::unique_ptr<RowHold>* hold, bool* held) = 0;
 
@@ -184,9 +187,14 @@ class RowHome {
 
   // Applies a rule to distinct rows; handles without a row are skipped.
   // slot_columns: one per slot of the rule, 0 for the first slot. grads: [N,
-  // dim].
+  // dim]. salts: with narrow values, one per row for stochastic rounding
+  // (base/random_rounding.h), or null for rounding to nearest.
   virtual Status Apply(const RowRule& rule, Span<const RowHandle> handles,
-                       Span<const int> slot_columns, const float* grads) = 0;
+                       Span<const int> slot_columns, const float* grads,
+                       const uint64_t* salts) = 0;
+  // Returns how many times Apply has made a row's value infinite by rounding it
+  // to a narrow type, since creation.
+  virtual int64_t overflows() const { return 0; }
 
   virtual const RowHomeCosts& costs() const = 0;
 

@@ -281,7 +281,8 @@ TEST_F(RowHomeTest, ARuleTrainsRowsAsItTrainsArrays) {
       grads[i] = static_cast<float>(i % 13) - 6.0f;
     }
     ASSERT_OK(home()->Reserve(handles.size()));
-    ASSERT_OK(home()->Apply(*rule, handles, c.slot_columns, grads.data()));
+    ASSERT_OK(
+        home()->Apply(*rule, handles, c.slot_columns, grads.data(), nullptr));
     home()->Unreserve(handles.size());
     std::vector<int64_t> offsets;
     for (int column : c.slot_columns) offsets.push_back(OffsetOf(1 + column));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/policy/cache_strategy.h"
 
@@ -64,6 +65,12 @@ inline std::string RowStorageAttr() {
   return "storage: {" + names + "} = 'dram'";
 }
 
+inline const char* FloatTypeName(FloatType type) {
+  return type == FloatType::kFloat32   ? "float32"
+         : type == FloatType::kFloat16 ? "float16"
+                                       : "bfloat16";
+}
+
 // The storage of a table's rows, and the options of all storages; a storage
 // ignores those that it does not need.
 struct RowStorageOptions {
@@ -78,6 +85,9 @@ struct RowStorageOptions {
   int64_t memory_bytes = 0;
   // kHbmDramSsd: bytes for the rows in CPU memory; at least one row.
   int64_t second_memory_bytes = 0;
+  // Type of the numbers of the values; slots are float32. A narrow one needs
+  // kDram or kAuto, which then uses CPU memory.
+  FloatType value_type = FloatType::kFloat32;
   // Decides which rows are in the faster of two memories.
   CacheStrategy tier_strategy = CacheStrategy::kLfu;
 };

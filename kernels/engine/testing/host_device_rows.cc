@@ -296,7 +296,8 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
   }
 
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
-               Span<const int> slot_columns, const float* grads) override {
+               Span<const int> slot_columns, const float* grads,
+               const uint64_t* /*salts*/) override {
     const Call call(this);
     EV_RETURN_IF_ERROR(StartTransfer());
     const Writing writing(this, handles);

@@ -55,6 +55,10 @@ struct PlannedTable : PooledIds {
   // Whether values of the rows are kept for the gradient: that of the weights,
   // or of a combiner that selects.
   bool keeps_rows() const { return has_weights || Selects(combiner); }
+  // Type of the numbers at 'rows'.
+  FloatType row_type() const {
+    return keeps_rows() ? FloatType::kFloat32 : table->options().value_type;
+  }
 
   // Makes room for 'ids' ids and batch_size samples. Throws std::bad_alloc.
   void Reserve(int64_t ids) {
@@ -102,7 +106,7 @@ struct PlannedTable : PooledIds {
     return row_copies.ReserveOf<float>(num_unique * dim);
   }
 
-  PoolingBatch batch() const { return PooledIds::batch(rows); }
+  PoolingBatch batch() const { return PooledIds::batch(rows, row_type()); }
 
   size_t bytes() const {
     return arrays.bytes() + key_arrays.bytes() + row_copies.bytes() +

@@ -20,9 +20,11 @@ struct PooledIds : TableIds {
   int64_t dim = 0;
 
   // rows: [U] addresses.
-  PoolingBatch batch(const float* const* rows) const {
+  PoolingBatch batch(const float* const* rows,
+                     FloatType row_type = FloatType::kFloat32) const {
     PoolingBatch batch;
     batch.rows = rows;
+    batch.row_type = row_type;
     batch.inverse = inverse;
     batch.offsets = offsets;
     batch.weights = has_weights ? weights : nullptr;

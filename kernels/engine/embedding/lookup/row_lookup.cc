@@ -52,17 +52,27 @@ std::vector<StepLookup::Pieces> PiecesOf(Span<const RowPlaces> places) {
   return all;
 }
 
+// Narrow rows are visited as float32 copies.
 void VisitRows(const PlannedTable& planned, int t, int64_t begin, int64_t end,
                const RowsVisitor& visit) {
-  if (planned.all_unique()) {
+  const bool is_narrow = planned.row_type() != FloatType::kFloat32;
+  const int64_t dim = planned.dim;
+  if (planned.all_unique() && !is_narrow) {
     if (begin < end) visit(t, begin, end, planned.rows + begin);
     return;
   }
+  std::vector<float> widened(is_narrow ? kRowsAtOnce * dim : 0);
   const float* rows[kRowsAtOnce];
   for (int64_t i = begin; i < end; i += kRowsAtOnce) {
     const int64_t stop = std::min(end, i + kRowsAtOnce);
     for (int64_t j = i; j < stop; ++j) {
-      rows[j - i] = planned.rows[planned.inverse[j]];
+      rows[j - i] = planned.rows[planned.all_unique() ? j : planned.inverse[j]];
+    }
+    if (is_narrow) {
+      CopyRows(rows, 0, stop - i, dim, widened.data(), planned.row_type());
+      for (int64_t k = 0; k < stop - i; ++k) {
+        rows[k] = widened.data() + k * dim;
+      }
     }
     visit(t, i, stop, rows);
   }

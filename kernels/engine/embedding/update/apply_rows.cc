@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "kernels/engine/base/random_rounding.h"
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/update/pooled_update.h"
 #include "kernels/engine/embedding/update/update_steps.h"
@@ -25,14 +26,36 @@ int64_t SkipKeptOut(const Update& update, int64_t begin, int64_t end) {
   return begin;
 }
 
+// Salts of rows for stochastic rounding.
+class Salts {
+ public:
+  explicit Salts(const Update& update) : update_(update) {}
+  void Add(int64_t row) {
+    if (!update_.rounds_randomly) return;
+    salts_.push_back(RoundingSalt(update_.salt, update_.keys[row]));
+  }
+  void Clear() { salts_.clear(); }
+  // Salts of the rows added since Clear; null if they are not rounded so.
+  const uint64_t* data() const {
+    return update_.rounds_randomly ? salts_.data() : nullptr;
+  }
+
+ private:
+  const Update& update_;
+  std::vector<uint64_t> salts_;
+};
+
 // Step 3 for rows [begin, end), which no other call updates now.
 Status ApplyAlone(const RowRule& rule, const Update& update, int64_t begin,
                   int64_t end) {
   EmbeddingTable::Impl* table = update.table;
   const int64_t at_once = table->home->costs().rows_per_apply;
   const bool with_meta = table->records_meta();
+  Salts salts(update);
   for (int64_t i = begin; i < end; i += at_once) {
     const int64_t last = std::min(end, i + at_once);
+    salts.Clear();
+    for (int64_t j = i; j < last; ++j) salts.Add(j);
     if (table->changes != nullptr) {
       // The marks are set after the rule has been applied to these rows.
       for (int64_t j = SkipKeptOut(update, i, last); j < last;
@@ -42,7 +65,7 @@ Status ApplyAlone(const RowRule& rule, const Update& update, int64_t begin,
     }
     EV_RETURN_IF_ERROR(table->WithName(table->home->Apply(
         rule, Span<const RowHandle>(update.handles + i, last - i),
-        update.slot_columns, update.grads + i * table->dim())));
+        update.slot_columns, update.grads + i * table->dim(), salts.data())));
     if (with_meta) UpdateMeta(update, i, last);
   }
   return Status::OK();
@@ -61,18 +84,21 @@ Status ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
   }
   std::vector<RowHandle> handles;
   std::vector<float> grads;
+  Salts salts(update);
   for (const std::vector<int64_t>& rows : by_stripe) {
     if (rows.empty()) continue;
     handles.clear();
     grads.clear();
+    salts.Clear();
     for (int64_t i : rows) {
       handles.push_back(update.handles[i]);
+      salts.Add(i);
       const float* const grad = update.grads + i * dim;
       grads.insert(grads.end(), grad, grad + dim);
     }
     std::lock_guard<std::mutex> lock(*table->update_lock.stripe(handles[0]));
-    EV_RETURN_IF_ERROR(table->WithName(
-        table->home->Apply(rule, handles, update.slot_columns, grads.data())));
+    EV_RETURN_IF_ERROR(table->WithName(table->home->Apply(
+        rule, handles, update.slot_columns, grads.data(), salts.data())));
     for (int64_t i : rows) UpdateMeta(update, i, i + 1);
   }
   return Status::OK();

@@ -189,7 +189,7 @@ Status SumAndApply(const RowRule& rule, const PooledUpdate& update,
   }
   return update.table->WithName(update.table->home->Apply(
       rule, Span<const RowHandle>(update.handles, planned.num_unique),
-      update.slot_columns, sums.data()));
+      update.slot_columns, sums.data(), /*salts=*/nullptr));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 
+#include "kernels/engine/base/random_rounding.h"
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/update/update_steps.h"
@@ -116,6 +117,17 @@ int StartUpdates(Span<const UpdateInput> inputs, int64_t step,
     update.num_keys = update.planned->num_unique;
   }
   return num_rounds;
+}
+
+// Numbers an update whose values are rounded stochastically.
+void BeginRounding(Update* update) {
+  EmbeddingTable::Impl* const table = update->table;
+  update->rounds_randomly =
+      table->is_narrow() && !table->options.rounds_to_nearest;
+  if (!update->rounds_randomly) return;
+  update->salt = UpdateSalt(
+      table->rounding_seed.load(std::memory_order_relaxed),
+      table->rounded_updates.fetch_add(1, std::memory_order_relaxed));
 }
 
 // Updates with keys that filters have admitted, by table: threads that erase
@@ -234,6 +246,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         const AdmittingUpdates admitting = FindAdmitting(updates);
         rows_change = true;
         for (size_t i = 0; i < updates.size(); ++i) {
+          BeginRounding(&updates[i]);
           const Update& update = updates[i];
           update.table->CountIds(update.planned == nullptr
                                      ? static_cast<int64_t>(update.keys.size())

@@ -51,6 +51,10 @@ struct Update {
   int round = 0;
   bool solo = false;
   UpdateCall call;  // the same in all updates of a table
+  // Whether values are rounded stochastically, and then the update's salt
+  // (base/random_rounding.h).
+  bool rounds_randomly = false;
+  uint64_t salt = 0;
   TableJournal* journal = nullptr;
   std::vector<int> slot_columns;
   // The table's part of the plan, if the keys come from one.

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "kernels/engine/base/float_math.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
@@ -33,6 +35,19 @@ inline float* RowAt(const SlabView& view, RowHandle handle) {
   return reinterpret_cast<float*>(view.Address(handle));
 }
 
+// Rounds n numbers to nearest.
+void WriteNumbers(const float* from, int64_t n, MutableFloats to) {
+  VisitFloats(to, [&](auto* numbers) {
+    for (int64_t j = 0; j < n; ++j) Narrow(from[j], numbers + j);
+  });
+}
+
+void ReadNumbers(MutableFloats from, int64_t n, float* to) {
+  VisitFloats(from, [&](const auto* numbers) {
+    for (int64_t j = 0; j < n; ++j) to[j] = Widen(numbers[j]);
+  });
+}
+
 }  // namespace
 
 const RowHomeCosts& DramRows::costs() const {
@@ -43,7 +58,8 @@ const RowHomeCosts& DramRows::costs() const {
 Status DramRows::NewRow(RowHandle handle, int64_t default_row) {
   const int64_t dim = shape_.dim();
   float* const to = store_->Row(handle);
-  std::copy_n(default_rows_.data() + default_row * dim, dim, to);
+  to[shape_.offset(1) - 1] = 0.0f;  // padding, if the value has some
+  WriteNumbers(default_rows_.data() + default_row * dim, dim, ColumnOf(to, 0));
   shape_.FillSlots(0, to);
   return Status::OK();
 }
@@ -61,7 +77,7 @@ Status DramRows::Read(Span<const RowHandle> handles, int column, float* out) {
       rows[i] = handle < kFirstReservedHandle ? RowAt(view, handle) + offset
                                               : to + i * width;
     }
-    CopyRows(rows, 0, n, width, to);
+    CopyRows(rows, 0, n, width, to, shape_.type(column));
   }
   return Status::OK();
 }
@@ -73,21 +89,26 @@ Status DramRows::ReadColumnsOnce(Span<const RowHandle> handles,
     if (i + kRowsAhead < handles.size()) {
       store_->PrefetchRow(handles[i + kRowsAhead], shape_.floats());
     }
-    const float* const row = store_->Row(handles[i]);
+    float* const row = store_->Row(handles[i]);
     for (size_t c = 0; c < columns.size(); ++c) {
       const int64_t width = shape_.width(columns[c]);
-      std::copy_n(row + shape_.offset(columns[c]), width, out[c] + i * width);
+      ReadNumbers(ColumnOf(row, columns[c]), width, out[c] + i * width);
     }
   }
   return Status::OK();
 }
 
 Status DramRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
+  const int64_t dim = shape_.dim();
+  const bool is_narrow = shape_.value_type() != FloatType::kFloat32;
+  std::vector<float> widened(is_narrow ? dim : 0);
   for (size_t i = 0; i < handles.size(); ++i) {
     if (i + kRowsAhead < handles.size()) {
-      store_->PrefetchRow(handles[i + kRowsAhead], shape_.dim());
+      store_->PrefetchRow(handles[i + kRowsAhead], shape_.offset(1));
     }
-    out[i] = SumOfSquares(store_->Row(handles[i]), shape_.dim());
+    float* const row = store_->Row(handles[i]);
+    if (is_narrow) ReadNumbers(ColumnOf(row, 0), dim, widened.data());
+    out[i] = SumOfSquares(is_narrow ? widened.data() : row, dim);
   }
   return Status::OK();
 }
@@ -101,7 +122,8 @@ Status DramRows::Write(Span<const RowHandle> handles, int column,
       PrefetchBytes(RowAt(view, handles[i + kRowsAhead]) + offset,
                     width * sizeof(float));
     }
-    std::copy_n(in + i * width, width, RowAt(view, handles[i]) + offset);
+    WriteNumbers(in + i * width, width,
+                 ColumnOf(RowAt(view, handles[i]), column));
   }
   return Status::OK();
 }
@@ -128,7 +150,8 @@ Status DramRows::Hold(Span<const RowHandle> handles, const float** rows,
 }
 
 Status DramRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
-                       Span<const int> slot_columns, const float* grads) {
+                       Span<const int> slot_columns, const float* grads,
+                       const uint64_t* salts) {
   const SlabView view = store_->view();
   float* rows[kRowsAtOnce];
   int64_t slot_offsets[kMaxRuleSlots];
@@ -139,6 +162,9 @@ Status DramRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
   block.rows = rows;
   block.dim = shape_.dim();
   block.slot_offsets = slot_offsets;
+  block.value_type = shape_.value_type();
+  int64_t overflows = 0;
+  block.overflows = &overflows;
   // Gradients are adjacent, rows need not be. A run ends at a handle without a
   // row.
   for (size_t i = 0; i < handles.size();) {
@@ -153,9 +179,11 @@ Status DramRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
     }
     block.num_rows = static_cast<int64_t>(n);
     block.grads = grads + i * shape_.dim();
+    if (salts != nullptr) block.salts = salts + i;
     rule.Apply(block);
     i += n;
   }
+  if (overflows > 0) overflows_.fetch_add(overflows, std::memory_order_relaxed);
   return Status::OK();
 }
 

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The home of rows in CPU memory: the rows of a RowStore
-// (storage/dram/row_store.h), value and slots adjacent. A row's address depends
-// only on its handle, so holding rows is a no-op. The memory of a row is
-// allocated with its handle, so only Relayout can fail.
+// (storage/dram/row_store.h), value, of any type, and slots adjacent. A row's
+// address depends only on its handle, so holding rows is a no-op. The memory of
+// a row is allocated with its handle, so only Relayout can fail.
 
 #ifndef KERNELS_ENGINE_ROWS_DRAM_DRAM_ROWS_H_
 #define KERNELS_ENGINE_ROWS_DRAM_DRAM_ROWS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -23,11 +24,12 @@ namespace ev {
 
 class DramRows : public RowHome {
  public:
-  // store: allocates the table's handles and has the memory of their rows,
-  // initially 'dim' floats each. default_rows: [R, dim]. Both must outlive this
-  // object.
-  DramRows(int64_t dim, Span<const float> default_rows, RowStore* store)
-      : shape_(dim), default_rows_(default_rows), store_(store) {}
+  // shape: a row without slots. store: allocates the table's handles and has
+  // the memory of their rows, initially shape.floats() each. default_rows: [R,
+  // dim]. Both must outlive this object.
+  DramRows(const RowShape& shape, Span<const float> default_rows,
+           RowStore* store)
+      : shape_(shape), default_rows_(default_rows), store_(store) {}
 
   // Never fails: the memory was allocated with the handle.
   Status NewRow(RowHandle handle, int64_t default_row) override;
@@ -48,14 +50,24 @@ class DramRows : public RowHome {
               std::unique_ptr<RowHold>* hold, bool* held) override;
 
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
-               Span<const int> slot_columns, const float* grads) override;
+               Span<const int> slot_columns, const float* grads,
+               const uint64_t* salts) override;
+  int64_t overflows() const override {
+    return overflows_.load(std::memory_order_relaxed);
+  }
 
   const RowHomeCosts& costs() const override;
 
  private:
+  MutableFloats ColumnOf(float* row, int column) const {
+    return MutableFloats(reinterpret_cast<char*>(row + shape_.offset(column)),
+                         shape_.type(column));
+  }
+
   RowShape shape_;  // changed only by calls that run alone
   const Span<const float> default_rows_;
   RowStore* const store_;
+  std::atomic<int64_t> overflows_{0};
 };
 
 }  // namespace ev

@@ -399,7 +399,8 @@ Status GpuRows::Write(Span<const RowHandle> handles, int column,
 }
 
 Status GpuRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
-                      Span<const int> slot_columns, const float* grads) {
+                      Span<const int> slot_columns, const float* grads,
+                      const uint64_t* /*salts*/) {
   if (handles.empty()) return Status::OK();
   std::vector<int64_t> offsets;
   for (int column : slot_columns) offsets.push_back(shape_.offset(1 + column));

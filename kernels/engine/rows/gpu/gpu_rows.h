@@ -73,7 +73,8 @@ class GpuRows : public GpuRowHome, public RowTiers {
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override;
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
-               Span<const int> slot_columns, const float* grads) override;
+               Span<const int> slot_columns, const float* grads,
+               const uint64_t* /*salts*/) override;
   Status Relayout(Span<const SlotShape> slots) override;
   bool keeps_counters() const override { return counters_ != nullptr; }
   bool has_counters() const override {

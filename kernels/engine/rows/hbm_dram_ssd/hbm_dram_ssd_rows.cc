@@ -133,11 +133,12 @@ class HbmDramSsdRows : public RowHome,
         });
   }
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
-               Span<const int> slot_columns, const float* grads) override {
+               Span<const int> slot_columns, const float* grads,
+               const uint64_t* /*salts*/) override {
     return WriteRows(
         handles, shape_.dim(), grads,
         [&](RowHome* home, Span<const RowHandle> rows, const float* from) {
-          return home->Apply(rule, rows, slot_columns, from);
+          return home->Apply(rule, rows, slot_columns, from, nullptr);
         });
   }
 

@@ -191,7 +191,8 @@ class SsdRows : public RowHome, public RowTiers {
   }
 
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
-               Span<const int> slot_columns, const float* grads) override {
+               Span<const int> slot_columns, const float* grads,
+               const uint64_t* /*salts*/) override {
     int64_t offsets[kMaxRuleSlots];
     for (size_t k = 0; k < slot_columns.size(); ++k) {
       offsets[k] = shape_.offset(1 + slot_columns[k]);
