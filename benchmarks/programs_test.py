@@ -29,6 +29,8 @@ _ON_CPUS = [
     ], r"policy lfu, 10 % newcomers: .* [1-9]\d* evicted"),
     ("step_benchmark", _TINY_STEP + ["--only=zipf_hot1_dim16", "--policy=bloom",
                                      "--update=samples"], r"policy bloom"),
+    ("step_benchmark", _TINY_STEP + ["--only=zipf_hot1_dim16", "--value_type=float16"],
+     r"zipf_hot1_dim16 +128"),
     ("new_rows_benchmark", ["--tables=2", "--batch=64", "--steps=3", "--rounds=2"],
      r"(?s)index +new .*median.*rows +new .*median.*step +new .* ratio .*median"),
     ("ssd_benchmark", _TINY_ROWS + ["--path=ROWS"], r"uniform +[\d.]+ ms per step"),
@@ -102,6 +104,12 @@ class ProgramsTest(parameterized.TestCase):
     self.assertEqual(code, 0, text)
     self.assertRegex(text, r"seed 1, uint8 *: AUC 0\.\d+ ")
     self.assertRegex(text, r"float16: largest difference of AUC \d")
+
+  def test_row_types_of_training_run(self):
+    code, text = _run([_path("//benchmarks:row_types"), "--training", "--seeds=1",
+                       "--train_samples=2048", "--eval_samples=500", "--batch_size=512"])
+    self.assertEqual(code, 0, text)
+    self.assertRegex(text, r"bfloat16 nearest: largest difference of AUC \d")
 
   def test_tensorflow_2_step_runs(self):
     code, text = _run([_path("//benchmarks:tensorflow_2_step"), "--tables=2", "--batch=16",

@@ -1,14 +1,16 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what served rows of 16 and 8 bits cost: AUC and normalised entropy.
+"""Measures what rows of 16 and 8 bits cost: AUC and normalised entropy.
 
   bazel run //benchmarks:row_types
+  bazel run //benchmarks:row_types -- --training
 
-For each seed trains examples/train_ctr.py's model on generated data in Criteo's format, and
-evaluates it with rows as they are and as the parameter server stores them in fewer bytes.
-Each feature has one id, so rounding what a lookup returns gives the bits of a table that was
-rounded. Prints AUC, normalised entropy (the cross entropy over that of the mean click rate)
-and their differences to float32. Flags are also those of train_ctr.py, such as --steps.
+For each seed trains examples/train_ctr.py's model on generated data in Criteo's format.
+With --training once with each type of values and rounding. Otherwise evaluates one model
+with rows as they are and as the parameter server stores them in fewer bytes. Each feature
+has one id, so rounding what a lookup returns gives the bits of a table that was rounded.
+Prints AUC, normalised entropy (the cross entropy over that of the mean click rate) and their
+differences to float32. Flags are also those of train_ctr.py, such as --steps.
 """
 
 import tempfile
@@ -35,7 +37,13 @@ flags.DEFINE_integer("seeds", 3, "Models to train.", lower_bound=1)
 flags.DEFINE_integer("train_samples", 1200000, "Samples to generate for the training.",
                      lower_bound=1)
 
+flags.DEFINE_bool("training", False, "Train with rows of fewer bytes, instead of serving them.")
+
 _EVAL_BATCH = 8192
+
+# value_dtype and value_rounding of a training; the first is what others are compared to.
+_TRAININGS = (("float32", "nearest"), ("float16", "stochastic"), ("float16", "nearest"),
+              ("bfloat16", "stochastic"), ("bfloat16", "nearest"))
 
 
 def _rounded(rows, row_type):
@@ -92,26 +100,30 @@ def main(argv):
     raise app.UsageError("expected no arguments, got %s" % " ".join(argv[1:]))
   FLAGS.demo, FLAGS.steps = True, FLAGS.steps or FLAGS.train_samples // FLAGS.batch_size
   tf.logging.set_verbosity(tf.logging.ERROR)
-  worst = dict.fromkeys(packed_rows.ROW_TYPES[1:], (0., 0.))
+  ways = [" ".join(t) for t in _TRAININGS] if FLAGS.training else packed_rows.ROW_TYPES
+  worst = dict.fromkeys(ways[1:], (0., 0.))
   for seed in range(1, FLAGS.seeds + 1):
     FLAGS.seed = seed
     with tempfile.TemporaryDirectory(prefix="row_types_") as folder:
       data = ctr_data.generate(folder, FLAGS.train_samples, FLAGS.eval_samples, seed)
-      checkpoint = train_ctr.run(data, folder).checkpoint
-      print("seed %d: row norms %s (quartiles, largest)" % (
-          seed, " ".join("%.3f" % norm for norm in _norms(checkpoint))))
-      exact = None
-      for row_type in packed_rows.ROW_TYPES:
+      exact = checkpoint = None
+      for way in ways:
+        if FLAGS.training or checkpoint is None:
+          FLAGS.value_dtype, FLAGS.value_rounding = (
+              way.split() if FLAGS.training else _TRAININGS[0])
+          checkpoint = train_ctr.run(data, tempfile.mkdtemp(dir=folder)).checkpoint
+          print("seed %d: row norms %s (quartiles, largest)" % (
+              seed, " ".join("%.3f" % norm for norm in _norms(checkpoint))))
+        row_type = packed_rows.ROW_TYPES[0] if FLAGS.training else way
         found = _scores(*_evaluate(data, checkpoint, row_type))
         exact = exact or found
         lost = [abs(a - b) for a, b in zip(found, exact)]
         print("seed %d, %-7s: AUC %.6f (%.1e), normalised entropy %.6f (%.1e)" % (
-            seed, row_type, found[0], lost[0], found[1], lost[1]), flush=True)
-        if row_type in worst:
-          worst[row_type] = tuple(map(max, worst[row_type], lost))
-  for row_type, lost in worst.items():
-    print("%s: largest difference of AUC %.1e, of normalised entropy %.1e" % (
-        (row_type,) + lost))
+            seed, way, found[0], lost[0], found[1], lost[1]), flush=True)
+        if way in worst:
+          worst[way] = tuple(map(max, worst[way], lost))
+  for way, lost in worst.items():
+    print("%s: largest difference of AUC %.1e, of normalised entropy %.1e" % ((way,) + lost))
 
 
 if __name__ == "__main__":

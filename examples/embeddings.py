@@ -25,19 +25,19 @@ def _one_per_sample(ids):
       tf.stack([size, 1]))
 
 
-def _embedding_variable(name, dim, initializer, storage):
+def _embedding_variable(name, dim, initializer, storage, values):
   # The import adds get_embedding_variable to tf.
   import sparse_operation_kit  # pylint: disable=unused-import
   from tensorflow.core.framework.embedding import config_pb2
   if storage != "auto":
     storage = config_pb2.StorageType.Value(storage.upper())
   option = tf.EmbeddingVariableOption(
-      storage_option=tf.StorageOption(storage_type=storage))
+      storage_option=tf.StorageOption(storage_type=storage), **values)
   return tf.get_embedding_variable(
       name, embedding_dim=dim, initializer=initializer, ev_option=option)
 
 
-def lookup(ids, groups, how, dense_rows=100000, storage="dram", ids_on=None):
+def lookup(ids, groups, how, dense_rows=100000, storage="dram", ids_on=None, values=None):
   """Creates the tables and looks up the ids.
 
   Args:
@@ -46,6 +46,7 @@ def lookup(ids, groups, how, dense_rows=100000, storage="dram", ids_on=None):
     how: SOK, TF or DENSE.
     dense_rows: rows of each table when `how` is DENSE.
     storage: one of STORAGES, for the other values of `how`.
+    values: None, or the options `value_dtype` and `value_rounding`, as a dict.
     ids_on: device of the ops that prepare the ids; None: the caller's.
 
   Returns:
@@ -68,7 +69,7 @@ def lookup(ids, groups, how, dense_rows=100000, storage="dram", ids_on=None):
         table = tf.get_variable(
             name, [dense_rows, dim], initializer=initializer)
       else:
-        table = _embedding_variable(name, dim, initializer, storage)
+        table = _embedding_variable(name, dim, initializer, storage, values or {})
       tables.append(table)
       sp_ids.append(feature)
   if how == SOK:

@@ -79,6 +79,10 @@ flags.DEFINE_enum(
     "storage", None, embeddings.STORAGES,
     "The memory of embedding variables' rows. dram: CPU memory. hbm: GPU memory. auto: GPU "
     "memory if the process can use a GPU. Default: hbm with --device=gpu, else dram.")
+flags.DEFINE_enum("value_dtype", "float32", ["float32", "float16", "bfloat16"],
+                  "The type in which rows in CPU memory keep their values.")
+flags.DEFINE_enum("value_rounding", "stochastic", ["stochastic", "nearest"],
+                  "How updates round values to a narrower type.")
 flags.DEFINE_integer("cross_layers", dcnv2.CROSS_LAYERS, "Cross layers of --model=dcnv2.",
                      lower_bound=1)
 flags.DEFINE_integer(
@@ -178,7 +182,8 @@ def model_logits(numeric, ids, rows, ids_on=None):
   """
   model = models.MODELS[FLAGS.model]
   looked_up = embeddings.lookup(
-      ids, model.tables(FLAGS.dim), FLAGS.lookup, FLAGS.dense_rows, rows, ids_on=ids_on)
+      ids, model.tables(FLAGS.dim), FLAGS.lookup, FLAGS.dense_rows, rows, ids_on=ids_on,
+      values=dict(value_dtype=FLAGS.value_dtype, value_rounding=FLAGS.value_rounding))
   options = {}
   if model is dcnv2:
     options = dict(cross_layers=FLAGS.cross_layers, cross_rank=FLAGS.cross_rank)

@@ -12,6 +12,7 @@
 //                  [--gpu_part=0.5: of the rows, in GPU memory with hbm_dram]
 //                  [--update=sums|samples]
 //                  [--type=float32|float16|bfloat16: of outputs and gradients]
+//                  [--value_type=the same: of the values in rows]
 //                  [--policy=none|counter|bloom|lru|lfu] [--newcomers=0.0]
 //                  [--changes=1: record them, as for incremental checkpoints]
 //                  [--probe_mib=2048: memory whose random lines are timed]
@@ -71,6 +72,7 @@ struct Config {
   size_t probe_bytes;
   bool by_samples;     // the update takes the samples' gradients
   ev::FloatType type;  // of outputs and gradients
+  ev::FloatType value_type;
 
   std::string name() const {
     return std::string(zipf ? "zipf" : "uniform") + "_hot" +
@@ -186,6 +188,12 @@ void SetPolicy(const Config& c, ev::TableOptions* options) {
   }
 }
 
+ev::FloatType TypeOf(const std::string& name) {
+  return name == "float16"    ? ev::FloatType::kFloat16
+         : name == "bfloat16" ? ev::FloatType::kBFloat16
+                              : ev::FloatType::kFloat32;
+}
+
 struct Batch {
   std::vector<std::vector<int64_t>> ids;  // [tables][batch * hot]
 };
@@ -199,6 +207,7 @@ void Run(const Config& c, ev::Parallel* parallel) {
     options.name = "table_" + std::to_string(t);
     options.dim = c.dim;
     options.storage = c.storage;
+    options.value_type = c.value_type;
     // A row is a value and Adagrad's slot.
     options.memory_bytes =
         static_cast<int64_t>(c.gpu_part * c.rows) * 2 * c.dim * 4;
@@ -343,11 +352,13 @@ void Run(const Config& c, ev::Parallel* parallel) {
   // one index line and the value's lines, in the update the value's and the
   // slot's lines. Repeated keys are free.
   if (c.storage == ev::RowStorage::kDram) {
-    const int value_lines = static_cast<int>((c.dim * 4 + 63) / 64);
+    const int slot_lines = static_cast<int>((c.dim * 4 + 63) / 64);
+    const int value_lines =
+        static_cast<int>((c.dim * ev::FloatBytes(c.value_type) + 63) / 64);
     const double find_ns = ProbeNs(parallel, c.probe_bytes, 1, false);
     const double read_ns = ProbeNs(parallel, c.probe_bytes, value_lines, false);
     const double write_ns =
-        ProbeNs(parallel, c.probe_bytes, 2 * value_lines, true);
+        ProbeNs(parallel, c.probe_bytes, value_lines + slot_lines, true);
     const double limit = unique * 1e-6 * (find_ns + read_ns + write_ns);
     std::printf(" | limit %6.2f ms (%.0f + %.0f + %.0f ns) = %4.2f", limit,
                 find_ns, read_ns, write_ns, limit / (Median(whole) * 1e3));
@@ -376,7 +387,7 @@ void Run(const Config& c, ev::Parallel* parallel) {
 int main(int argc, char** argv) {
   int threads = 2;
   int64_t rows = 0, probe_mib = 2048;
-  std::string only, storage, update, type;
+  std::string only, storage, update, type, value_type;
   Config given;
   given.tables = 26, given.batch = 4096, given.steps = 20, given.gpu_part = 0.5;
   given.policy = "none", given.newcomers = 0, given.changes = false;
@@ -395,6 +406,7 @@ int main(int argc, char** argv) {
            .Add("probe_mib", &probe_mib)
            .Add("update", &update)
            .Add("type", &type)
+           .Add("value_type", &value_type)
            .Parse(argc, argv)) {
     return 1;
   }
@@ -403,9 +415,8 @@ int main(int argc, char** argv) {
                                           : ev::RowStorage::kDram;
   given.probe_bytes = static_cast<size_t>(probe_mib) << 20;
   given.by_samples = update == "samples";
-  given.type = type == "float16"    ? ev::FloatType::kFloat16
-               : type == "bfloat16" ? ev::FloatType::kBFloat16
-                                    : ev::FloatType::kFloat32;
+  given.type = TypeOf(type);
+  given.value_type = TypeOf(value_type);
   ev::testing::ThreadPool pool(threads);
   std::printf("%d threads\n", threads);
   std::printf("%-18s %8s %7s | forward, backward, update, whole | CPU time\n",

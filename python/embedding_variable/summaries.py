@@ -66,6 +66,8 @@ def _values(parts):
       values["filtered"] = filtered
   if evicts:
     growing["evicted"] = evicted
+  if options.value_dtype != dtypes.float32:
+    growing["overflows"] = math_ops.add_n([part.overflows() for part in parts])
   storage = storages.of_name(options.storage)
   if storage.counts_hits:
     stats = _sum(parts, "tier_stats")
@@ -130,6 +132,8 @@ def summaries(variables=None, collections=None):
   | `filtered` | with a `CounterFilter` | keys that are counted and not admitted |
   | `filter_bytes` | with a filter | bytes of the filter |
   | `evicted` | with eviction or a capacity | rows evicted since the last evaluation |
+  | `overflows` | with narrow values | rows in which, since the last evaluation, a number |
+  | | | became infinite by rounding to `value_dtype` |
   | `hits`, `misses` | on a GPU or an SSD | rows used since the last evaluation that were, |
   | | | or were not, in the fastest memory (`handle_ops.tier_stats`) |
   | `rows_in_memory`, `rows_on_ssd` | `DRAM_SSDHASH` | rows in each memory |

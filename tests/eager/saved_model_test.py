@@ -81,6 +81,30 @@ class SavedModelTest(absltest.TestCase):
         tf.nn.embedding_lookup(self.served.users, key).numpy() - 1.,
         tf.nn.embedding_lookup(loaded.users, key).numpy(), rtol=1e-6)
 
+  def test_narrow_values_stay_narrow(self):
+    module = tf.Module()
+    module.table = tf.compat.v1.get_embedding_variable(
+        "narrow", 4, value_dtype=tf.bfloat16,
+        initializer=tf.keras.initializers.RandomNormal(seed=1))
+    ids = tf.constant([3, 5, 3], tf.int64)
+
+    def train(table):
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, ids) - 1.))
+      tf.keras.optimizers.SGD(.1).apply_gradients([(tape.gradient(loss, table), table)])
+      rows = tf.nn.embedding_lookup(table, ids).numpy()
+      np.testing.assert_array_equal(rows, tf.cast(tf.cast(rows, tf.bfloat16), tf.float32))
+      return rows
+
+    train(module.table)
+    folder = os.path.join(self.create_tempdir().full_path, "narrow")
+    tf.saved_model.save(module, folder)
+    loaded = tf.saved_model.load(folder)
+    self.assertEqual(loaded.table.table_options.value_dtype, tf.bfloat16)
+    # The random bits continue, too.
+    np.testing.assert_array_equal(train(module.table), train(loaded.table))
+    self.assertEqual(0, loaded.table.overflows().numpy())
+
 
 if __name__ == "__main__":
   absltest.main()

@@ -40,8 +40,8 @@ T* MutableData(tensorflow::Tensor* tensor) {
 }
 
 // The same for tensors of float, half or bfloat16.
-inline ev::FloatType FloatTypeOf(const tensorflow::Tensor& tensor) {
-  switch (tensor.dtype()) {
+inline ev::FloatType FloatTypeOf(tensorflow::DataType dtype) {
+  switch (dtype) {
     case tensorflow::DT_HALF:
       return ev::FloatType::kFloat16;
     case tensorflow::DT_BFLOAT16:
@@ -49,6 +49,9 @@ inline ev::FloatType FloatTypeOf(const tensorflow::Tensor& tensor) {
     default:
       return ev::FloatType::kFloat32;
   }
+}
+inline ev::FloatType FloatTypeOf(const tensorflow::Tensor& tensor) {
+  return FloatTypeOf(tensor.dtype());
 }
 inline ev::ConstFloats FloatsOf(const tensorflow::Tensor& tensor) {
   return ev::ConstFloats(tensor.tensor_data().data(), FloatTypeOf(tensor));

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // EvHandle, EvInitialize, EvIsInitialized, EvShape, EvStats, EvPolicyStats,
-// EvTierStats,
-// EvEvict.
+// EvOverflows, EvTierStats, EvEvict.
 
 #include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/tf/bridge/compat.h"
@@ -62,6 +61,10 @@ Status ReadOptions(OpKernelConstruction* context, ev::TableOptions* options) {
   options->versions_are_times = from.Get<bool>("versions_are_times");
   options->int32_keys =
       from.Get<tensorflow::DataType>("key_dtype") == tensorflow::DT_INT32;
+  options->value_type =
+      FloatTypeOf(from.Get<tensorflow::DataType>("value_dtype"));
+  options->rounds_to_nearest =
+      from.Get<std::string>("value_rounding") == "nearest";
   ev::AdmissionOptions& admission = options->admission;
   const auto filter = from.Get<std::string>("filter");
   admission.threshold = from.Int("filter_freq");
@@ -126,21 +129,26 @@ class HandleOp : public OpKernel {
             got.record_frequency == options_.record_frequency &&
             got.record_version == options_.record_version &&
             got.int32_keys == options_.int32_keys &&
+            got.value_type == options_.value_type &&
+            got.rounds_to_nearest == options_.rounds_to_nearest &&
             got.versions_are_times == options_.versions_are_times &&
             got.admission == options_.admission &&
             got.capacity == options_.capacity && got.path == options_.path &&
             got.memory_bytes == options_.memory_bytes &&
             got.second_memory_bytes == options_.second_memory_bytes,
-        BadInput(resource->name(), "two handles of this name differ: storage ",
-                 ev::RowStorageName(got.storage), " and ",
-                 ev::RowStorageName(options_.storage), ", dim ", got.dim,
-                 " and ", options_.dim, ", record_frequency ",
-                 got.record_frequency, " and ", options_.record_frequency,
-                 ", record_version ", got.record_version, " and ",
-                 options_.record_version, ", key_dtype ", KeyTypeName(got),
-                 " and ", KeyTypeName(options_), ", versions_are_times ",
-                 got.versions_are_times, " and ", options_.versions_are_times,
-                 ", or their filters, capacities, paths or storage sizes do"));
+        BadInput(
+            resource->name(), "two handles of this name differ: storage ",
+            ev::RowStorageName(got.storage), " and ",
+            ev::RowStorageName(options_.storage), ", dim ", got.dim, " and ",
+            options_.dim, ", record_frequency ", got.record_frequency, " and ",
+            options_.record_frequency, ", record_version ", got.record_version,
+            " and ", options_.record_version, ", key_dtype ", KeyTypeName(got),
+            " and ", KeyTypeName(options_), ", value_dtype ",
+            ev::FloatTypeName(got.value_type), " and ",
+            ev::FloatTypeName(options_.value_type), ", versions_are_times ",
+            got.versions_are_times, " and ", options_.versions_are_times,
+            ", or their filters, capacities, roundings, paths or storage "
+            "sizes do"));
     context->set_output(0, handle_);
   }
 
@@ -269,6 +277,21 @@ class PolicyStatsOp : public OpKernel {
   }
 };
 
+class OverflowsOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    EvResourcePtr resource;
+    OP_REQUIRES_OK(context, GetResource(context, 0, &resource));
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(0, TensorShape({}), &output));
+    output->scalar<tensorflow::int64>()() =
+        resource->table()->stats().overflows;
+  }
+};
+
 class TierStatsOp : public OpKernel {
  public:
   explicit TierStatsOp(OpKernelConstruction* context) : OpKernel(context) {
@@ -338,6 +361,8 @@ class EvictOp : public OpKernel {
 
 const RegisterKernel<PolicyStatsOp> kPolicyStats("EvPolicyStats",
                                                  {"resource", "stats"});
+const RegisterKernel<OverflowsOp> kOverflows("EvOverflows",
+                                             {"resource", "overflows"});
 const RegisterKernel<TierStatsOp> kTierStats("EvTierStats",
                                              {"resource", "stats"});
 const RegisterKernel<EvictOp> kEvict("EvEvict",

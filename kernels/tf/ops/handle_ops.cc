@@ -50,6 +50,8 @@ REGISTER_OP("EvHandle")
     .Attr("memory_bytes: int >= 0 = 0")
     .Attr("second_memory_bytes: int >= 0 = 0")
     .Attr("key_dtype: {int64, int32} = DT_INT64")
+    .Attr("value_dtype: {float, half, bfloat16} = DT_FLOAT")
+    .Attr("value_rounding: {'stochastic', 'nearest'} = 'stochastic'")
     .Attr("record_frequency: bool = false")
     .Attr("record_version: bool = false")
     .Attr("filter: {'none', 'counter', 'bloom'} = 'none'")
@@ -75,7 +77,7 @@ with the same container and shared_name refer to the same table.
 resource: The handle.
 container: As for a variable.
 shared_name: The variable's name; it appears in every error. Empty: the op's name.
-dtype: The type of the values.
+dtype: The type in which values are looked up and trained.
 shape: [-1, D], where D is the length of a row.
 storage: Memory of the rows. dram: CPU memory. hbm: memory of the process's GPU. auto: GPU
   memory if the process can use a GPU, else CPU memory. dram_ssd: CPU memory, and a file
@@ -87,6 +89,10 @@ memory_bytes: With dram_ssd, bytes of rows in CPU memory; with hbm_dram and hbm_
 second_memory_bytes: With hbm_dram_ssd, bytes of rows in CPU memory.
 key_dtype: The type of the keys. Ids may have either type; an id that this type cannot
   hold is an error.
+value_dtype: The type in which rows keep values; slots are float. Only with rows in CPU
+  memory alone.
+value_rounding: How an update rounds values to a narrower type: to one of the two
+  neighbours, the nearer the likelier, or to the nearest.
 record_frequency: Count for each key how often it was trained.
 record_version: Keep for each key the global step of its last update.
 filter: How occurrences of keys without a row are counted: by one counter each, or by a
@@ -177,6 +183,18 @@ Returns statistics of the filter and of evictions.
 resource: The handle.
 stats: [keys that the filter has counted and not admitted, bytes of the filter, rows
   evicted so far].
+)doc");
+
+REGISTER_OP("EvOverflows")
+    .Input("resource: resource")
+    .Output("overflows: int64")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .Doc(R"doc(
+Returns how many updates of rows have made a number infinite by rounding it to value_dtype.
+
+resource: The handle.
+overflows: Scalar; 0 with float values.
 )doc");
 
 REGISTER_OP("EvTierStats")

@@ -50,11 +50,12 @@ class DeltaSaveable(saveable_object.SaveableObject):
     super(DeltaSaveable, self).__init__(var, specs, name)
 
   def _specs(self, var, name, since, slots, row_type):
+    table_tensors = tensor_names.table_tensors(var.table_options.value_dtype)
     ensured = row_ops.ensure_slots(var.handle, list(slots), list(slots.values()))
     with ops.control_dependencies([ensured]):
       changes = delta_ops.export_changes(
           var.handle, since, list(slots),
-          tensor_types=[t.dtype for t in tensor_names.TABLE_TENSORS[1:]])
+          tensor_types=[t.dtype for t in table_tensors[1:]])
     self.cut = changes.cut
     keys = math_ops.cast(changes.keys, var.key_dtype)
     common = [
@@ -70,7 +71,7 @@ class DeltaSaveable(saveable_object.SaveableObject):
     ]
     tensors += [
         (name, t.delta, tensor) for t, tensor in zip(
-            tensor_names.TABLE_TENSORS, [changes.default_rows] + changes.tensors)
+            table_tensors, [changes.default_rows] + changes.tensors)
     ]
     tensors += [
         (name, tensor_names.DELTA_KEYS_FILTERED,

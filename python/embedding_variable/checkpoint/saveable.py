@@ -83,6 +83,10 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     return checkpoint_ops.SavedTable(self._var.handle, name, self._var.key_dtype,
                                      self._slots, self.row_type)
 
+  @property
+  def _table_tensors(self):
+    return tensor_names.table_tensors(self._var.table_options.value_dtype)
+
   def _specs(self, name):
     """Returns the SaveSpecs."""
     # Rows come last; stock savers write in this order.
@@ -90,7 +94,7 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     # DeepRec does not save default rows. Here they are saved, so that after a restore
     # new keys start as they would have without the interruption.
     wanted = [(None, t.name, tensor_names.tensor(name, t.name), t.dtype)
-              for t in tensor_names.TABLE_TENSORS]
+              for t in self._table_tensors]
     for slot in [None] + list(self._slots):
       prefix = name if slot is None else tensor_names.slot(name, slot)
       for column, dtype in columns:
@@ -119,7 +123,7 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     ensured = row_ops.ensure_slots(var.handle, names, list(self._slots.values()))
     with ops.control_dependencies([ensured] + evictions(var)):
       table = checkpoint_ops.export_table(
-          var.handle, names, tensor_types=[t.dtype for t in tensor_names.TABLE_TENSORS])
+          var.handle, names, tensor_types=[t.dtype for t in self._table_tensors])
     filtered = table.filtered
     if not saves_filtered():
       no_keys = constant_op.constant([], dtypes.int64)
@@ -140,7 +144,7 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     columns.update(
         ((tensor_names.VALUES, n), rows) for n, rows in zip(names, table.slots))
     columns.update(
-        (t.name, value) for t, value in zip(tensor_names.TABLE_TENSORS, table.tensors))
+        (t.name, value) for t, value in zip(self._table_tensors, table.tensors))
     return columns
 
   def restore(self, restored_tensors, restored_shapes):

@@ -9,8 +9,9 @@ does. For a variable `v` with a slot `Adagrad` a full checkpoint has
   keys (v-keys_filtered, v-versions_filtered, v-freqs_filtered,
   v-partition_filter_offset); then v/Adagrad-keys, v/Adagrad-values and so on.
 
-These names are DeepRec's. The tensors of a table as a whole are our own: they are
-v-default_rows, the initial rows of new keys (`TABLE_TENSORS`).
+These names are DeepRec's. The tensors of a table as a whole are our own
+(`TABLE_TENSORS`): v-default_rows, the initial rows of new keys; and, of a table that
+rounds its values to a narrower type, v-rounding, which determines the random bits.
 
 A published version that has one table under two names has its rows under one of them, and
 v-same_as with that name (a string) for the other.
@@ -25,6 +26,7 @@ and our own tensors:
   v-sparse_incr_erased_keys: keys that lost their row
   v-sparse_incr_replaces: 1 if the delta is the whole table
   v-sparse_incr_default_rows: the default rows of that whole table (`TABLE_TENSORS`)
+  v-sparse_incr_rounding: as v-rounding
   v-sparse_incr_keys_filtered, -versions_filtered, -freqs_filtered: the keys whose
   count by a `CounterFilter` changed
 
@@ -80,7 +82,7 @@ DIM = "dim"
 
 
 class TableTensor(
-    collections.namedtuple("TableTensor", ["name", "dtype", "shape", "fixed"])):
+    collections.namedtuple("TableTensor", ["name", "dtype", "shape", "fixed", "narrow"])):
   """A tensor of a table as a whole; a slot has none.
 
   Attributes:
@@ -89,6 +91,7 @@ class TableTensor(
     shape: list of sizes; None: any size, `DIM`: the length of a row.
     fixed: whether it changes only when the table is emptied. Only a delta that replaces
       the table has such a tensor; in others its first size is 0.
+    narrow: whether only tables with values narrower than float32 have it.
   """
 
   @property
@@ -100,10 +103,17 @@ class TableTensor(
 # In the order of the C++ list (kernels/engine/embedding/table_tensors.cc), with the
 # default rows first. To add a tensor, add an entry to both.
 TABLE_TENSORS = (
-    TableTensor("default_rows", tf.float32, [None, DIM], fixed=True),
+    TableTensor("default_rows", tf.float32, [None, DIM], fixed=True, narrow=False),
+    TableTensor("rounding", tf.int64, [2], fixed=False, narrow=True),
 )
 
 DEFAULT_ROWS = TABLE_TENSORS[0]
+
+
+def table_tensors(value_dtype):
+  """Returns those of `TABLE_TENSORS` that a table with such values has."""
+  return [t for t in TABLE_TENSORS if not t.narrow or value_dtype != tf.float32]
+
 
 # Columns of a delta.
 DELTA_KEYS = "sparse_incr_keys"

@@ -31,6 +31,9 @@ from embedding_variable.variables import variable as ev
 # A container per table, so that tables of the same name are different tables.
 _numbers = itertools.count()
 
+# Fields of `TableOptions` that are types.
+_DTYPES = ("key_dtype", "value_dtype")
+
 
 def table_of(variable):
   """Returns the eager table that a variable is or, in Keras 3, holds; else None."""
@@ -281,7 +284,8 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
     """Returns the proto from which `_deserialize_from_proto` makes an empty table."""
     del object_proto, kwargs
     options = self._options._asdict()
-    options["key_dtype"] = self._key_dtype.name
+    for name in _DTYPES:
+      options[name] = options[name].name
     return wrappers_pb2.StringValue(value=json.dumps({
         "name": self._named.name, "dim": self._dim, "trainable": self.trainable,
         "options": {k: v for k, v in options.items() if not isinstance(v, bytes)}}))
@@ -293,7 +297,10 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
     text = wrappers_pb2.StringValue()
     proto.Unpack(text)
     made = json.loads(text.value)
-    options = dict(made["options"], key_dtype=dtypes.as_dtype(made["options"]["key_dtype"]))
+    options = dict(made["options"])
+    for name in _DTYPES:
+      if name in options:  # SavedModels of earlier versions have one type of values
+        options[name] = dtypes.as_dtype(options[name])
     return cls(made["name"], made["dim"], lambda: array_ops.zeros([1, made["dim"]]),
                options=handle_ops.TableOptions(**options), trainable=made["trainable"])
 

@@ -140,6 +140,14 @@ def policy_stats(resource, name=None):
   return _gen.ev_policy_stats(resource, name=name)
 
 
+def overflows(resource, name=None):
+  """Returns int64 scalar: updates of rows that made a number infinite, so far.
+
+  They rounded it to `value_dtype`, whose largest number it exceeds. 0 with float32 values.
+  """
+  return _gen.ev_overflows(resource, name=name)
+
+
 def tier_stats(resource, pairs=1, name=None):
   """Returns int64 `[6 * pairs]`: rows per memory, and hits and misses of this session.
 
@@ -176,7 +184,7 @@ def evict(resource, step, steps_to_live=0, l2_weight_threshold=-1.0, name=None):
 
 
 for _op_type in ("EvHandle", "EvInitialize", "EvIsInitialized", "EvShape",
-                 "EvStats", "EvPolicyStats", "EvTierStats", "EvEvict"):
+                 "EvStats", "EvPolicyStats", "EvOverflows", "EvTierStats", "EvEvict"):
   ops.NotDifferentiable(_op_type)
 
 

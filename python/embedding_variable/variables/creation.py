@@ -75,7 +75,9 @@ def get_embedding_variable(name,
     name: string; prefixed with the variable scope's name.
     embedding_dim: length of a row, an int >= 1 or a list with one such int.
     key_dtype: `tf.int64` or `tf.int32`.
-    value_dtype: None or `tf.float32`.
+    value_dtype: `tf.float32`, or `tf.float16` or `tf.bfloat16` for rows whose values take
+      half of the memory (`EmbeddingVariableOption`); None: that of `ev_option`, else
+      float32. Lookups and gradients are float32.
     initializer: initializer, array or tensor, for the default rows.
       `ev_option.init.initializer` takes precedence over it. Without either, the
       variable scope's is used, or else `tf.truncated_normal_initializer()`. It runs
@@ -116,18 +118,16 @@ def get_embedding_variable(name,
   if key_dtype not in _KEY_DTYPES:
     raise ValueError("embedding variable '%s': key_dtype: expected int64 or int32, "
                      "got %s" % (full_name, key_dtype.name))
-  if value_dtype is not None and dtypes.as_dtype(value_dtype) != dtypes.float32:
-    raise ValueError("embedding variable '%s': value_dtype: expected float32, got %s"
-                     % (full_name, dtypes.as_dtype(value_dtype).name))
   for argument, value in (("regularizer", regularizer),
                           ("caching_device", caching_device),
                           ("constraint", constraint)):
     if value is not None:
       raise ValueError("embedding variable '%s': %s has no meaning for a table "
                        "and must be None" % (full_name, argument))
-  has_option = bool(ev_option or steps_to_live)
+  has_option = bool(ev_option or steps_to_live or value_dtype)
   ev_option = ev_option or options.EmbeddingVariableOption()
   ev_option = with_old_arguments(full_name, steps_to_live, init_data_source, ev_option)
+  ev_option = _with_value_dtype(full_name, value_dtype, ev_option)
   options.check_supported(full_name, ev_option)
   if scope.regularizer is not None:
     logging.log_first_n(
@@ -370,6 +370,25 @@ def _check_dim(name, embedding_dim):
     raise ValueError("embedding variable '%s': embedding_dim: expected an integer of "
                      "at least 1, got %r" % (name, embedding_dim))
   return int(dim)
+
+
+def _with_value_dtype(name, value_dtype, ev_option):
+  """Returns the options with the argument `value_dtype`, unless it is None.
+
+  Raises:
+    ValueError: the options have another type.
+  """
+  if value_dtype is None:
+    return ev_option
+  extended = copy.copy(ev_option)
+  extended.value_dtype = value_dtype
+  asked = options.value_dtype(name, extended)
+  if ev_option.value_dtype is not None:
+    known = options.value_dtype(name, ev_option)
+    if known != asked:
+      raise ValueError("embedding variable '%s': value_dtype is %s, but that of ev_option is "
+                       "%s" % (name, asked.name, known.name))
+  return extended
 
 
 def with_old_arguments(name, steps_to_live, init_data_source, ev_option):

@@ -32,6 +32,10 @@ _GIB = 1024**3
 _TIERS = 4
 _DEFAULT_ROWS = 4096
 
+# Types of values in rows, and ways to round to the narrower ones.
+_VALUE_TYPES = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
+STOCHASTIC, NEAREST = "stochastic", "nearest"
+
 _COUNTER_TYPES = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
@@ -215,6 +219,13 @@ class EmbeddingVariableOption(object):
       attribute is `filter_strategy`.
     storage_option: `StorageOption`; None: the default one.
     init_option: `InitializerOption`; None: the default one. Its attribute is `init`.
+    value_dtype: `tf.float32`, `tf.float16` or `tf.bfloat16`, the type in which rows keep
+      their values, or None for that of `get_embedding_variable`, else float32. Lookups,
+      gradients, slots and arithmetic are float32. A narrower type needs
+      `StorageType.DRAM`. Not an option of DeepRec.
+    value_rounding: how an update rounds values to a narrower type: "stochastic", to one
+      of the two neighbours, the nearer the likelier, so that small steps are kept on
+      average; or "nearest", which drops steps below half of the neighbours' distance.
   """
 
   def __init__(self,
@@ -224,7 +235,9 @@ class EmbeddingVariableOption(object):
                ckpt=None,
                filter_option=None,
                storage_option=None,
-               init_option=None):
+               init_option=None,
+               value_dtype=None,
+               value_rounding=STOCHASTIC):
     self.ht_type = ht_type
     self.ht_partition_num = ht_partition_num
     self.evict = evict_option
@@ -232,6 +245,8 @@ class EmbeddingVariableOption(object):
     self.filter_strategy = filter_option
     self.storage_option = storage_option or StorageOption()
     self.init = init_option or InitializerOption()
+    self.value_dtype = value_dtype
+    self.value_rounding = value_rounding
 
 
 _CLASSES = (EmbeddingVariableOption, InitializerOption, CounterFilter, CBFFilter,
@@ -265,6 +280,8 @@ def to_config(option):
       value = tf.keras.initializers.serialize(tf.keras.initializers.get(value))
     elif name == "counter_type":
       value = value.name
+    elif name == "value_dtype" and value is not None:
+      value = dtypes.as_dtype(value).name
     config[name] = value
   return config
 
@@ -329,6 +346,7 @@ def check_supported(name, option):
         "embedding variable '%s': ht_partition_num: expected an integer of at least 0, "
         "got %r" % (name, option.ht_partition_num))
   _check_storage(name, option.storage_option)
+  _check_values(name, option)
   ckpt = option.ckpt
   if ckpt is not None and (ckpt.ckpt_to_load_from or ckpt.tensor_name_in_ckpt or
                            ckpt.always_load_from_specific_ckpt or
@@ -355,6 +373,43 @@ def _check_filter(name, strategy):
         (name, strategy.counter_type.name, freq))
 
 
+def value_dtype(name, option):
+  """Returns the type in which rows keep values.
+
+  Args:
+    name: string, the variable's name, for messages.
+    option: `EmbeddingVariableOption`.
+
+  Raises:
+    ValueError: another type.
+  """
+  given = option.value_dtype
+  if given is None:
+    return dtypes.float32
+  try:
+    found = dtypes.as_dtype(given)
+  except TypeError:
+    found = None
+  if found not in _VALUE_TYPES:
+    raise ValueError("embedding variable '%s': value_dtype: expected float32, float16 or "
+                     "bfloat16, got %s" % (name, found.name if found else repr(given)))
+  return found
+
+
+def _check_values(name, option):
+  """Raises unless rows may keep values of this type."""
+  if option.value_rounding not in (STOCHASTIC, NEAREST):
+    raise ValueError("embedding variable '%s': value_rounding: expected '%s' or '%s', got %r" %
+                     (name, STOCHASTIC, NEAREST, option.value_rounding))
+  dtype = value_dtype(name, option)
+  storage = storages.of_type(option.storage_option.storage_type)
+  if dtype != dtypes.float32 and storage.name not in ("dram", AUTO):
+    raise NotImplementedError(
+        "embedding variable '%s': value_dtype %s: this version keeps such values in CPU "
+        "memory alone, got storage '%s'. Use StorageType.DRAM, or float32" %
+        (name, dtype.name, storage.name))
+
+
 def to_table_options(name, option):
   """Returns the `handle_ops.TableOptions` for a checked `EmbeddingVariableOption`.
 
@@ -363,7 +418,7 @@ def to_table_options(name, option):
       own directory for files.
     option: `EmbeddingVariableOption`.
   """
-  table = {}
+  table = dict(value_dtype=value_dtype(name, option), value_rounding=option.value_rounding)
   strategy = option.filter_strategy
   if strategy is not None and strategy.filter_freq:
     is_bloom = isinstance(strategy, CBFFilter) and strategy.max_element_size > 0

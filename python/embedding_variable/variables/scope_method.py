@@ -157,7 +157,7 @@ def get_embedding_variable(self,
     var_store: must be the graph's store of variables, `_get_default_variable_store()`.
     name: string; the scope's name is put before it.
     shape: int or list of one, length of a row.
-    dtype: None or `tf.float32`, type of the rows.
+    dtype: None or `value_dtype` of `tf.get_embedding_variable`.
     initializer, regularizer, trainable, collections, caching_device, partitioner,
       validate_shape, custom_getter, constraint: as of `tf.get_embedding_variable`.
     reuse: bool or `tf.AUTO_REUSE`; None: the scope's.

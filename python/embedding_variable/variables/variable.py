@@ -474,6 +474,11 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     with ops.device(self.handle.device):
       return handle_ops.policy_stats(self.handle)
 
+  def overflows(self):
+    """Returns int64 scalar, see `handle_ops.overflows`."""
+    with ops.device(self.handle.device):
+      return handle_ops.overflows(self.handle)
+
   def tier_stats(self):
     """Returns int64 `[6]`, see `handle_ops.tier_stats`: rows in the faster and in the
     slower memory, hits and misses and more; for a table in GPU memory the ways in which
