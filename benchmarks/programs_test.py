@@ -34,6 +34,9 @@ _ON_CPUS = [
     ("new_rows_benchmark", ["--tables=2", "--batch=64", "--steps=3", "--rounds=2"],
      r"(?s)index +new .*median.*rows +new .*median.*step +new .* ratio .*median"),
     ("ssd_benchmark", _TINY_ROWS + ["--path=ROWS"], r"uniform +[\d.]+ ms per step"),
+    ("three_tiers_on_flat_rows", _TINY_ROWS + ["--path=ROWS", "--skip=hbm", "--shares=0",
+                                               "--only_prefetch"],
+     r"\| 0 \| .* \| [1-9]\d* \| .*\n"),
     ("three_tiers_on_test_device", _TINY_ROWS + ["--path=ROWS", "--ahead"],
      r"rows in GPU memory, CPU memory and a file\n(.*\n)*"
      r"\| 90 \| [\d.]+, [\d.]+, [1-9]\d*\.\d+ \|.* [1-9]\d* \| .*\n"

@@ -51,6 +51,7 @@ class OneTable {
   void Step(const std::vector<int64_t>& ids, bool trains = true);
 
   EmbeddingTable* table() { return table_.get(); }
+  Parallel* parallel() { return &pool_; }
   // Sums over the steps since the last Reset.
   double lookup_seconds() const { return lookup_seconds_; }
   int64_t distinct_rows() const { return distinct_rows_; }

@@ -10,11 +10,14 @@
 #include <utility>
 
 #include "kernels/engine/base/hash.h"
+#include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/frozen_rows.h"
 
 namespace ev {
 namespace {
+
+constexpr int64_t kKeysPerTask = 2048;  // of a search in the index
 
 uint64_t NextNumber() {
   static std::atomic<uint64_t> next{0};
@@ -246,22 +249,44 @@ Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
   return status;
 }
 
-Status EmbeddingTable::Impl::BringRows(Span<const int64_t> keys, bool* all) {
+void EmbeddingTable::Impl::FindHandles(Span<const int64_t> keys,
+                                       Parallel* parallel,
+                                       std::vector<RowHandle>* handles) const {
+  handles->resize(keys.size());
+  ForRanges(
+      parallel, keys.size(), kKeysPerTask, [&](int64_t begin, int64_t end) {
+        index.Find(keys.subspan(begin, end - begin), handles->data() + begin);
+      });
+}
+
+Status EmbeddingTable::Impl::BringRows(Span<const int64_t> keys,
+                                       Parallel* parallel, bool* all) {
   *all = false;
-  if (!table_lock.TryEnterAlone()) return Status::OK();
-  struct Leave {
-    TableLock* lock;
-    ~Leave() { lock->LeaveAlone(); }
-  } leave{&table_lock};
-  // The table may have been initialized again with another storage.
-  if (rows_below() == nullptr) return Status::OK();
   RowsBelow::Brought brought;
   const Status status = CatchBadAlloc([&] {
-    std::vector<RowHandle> handles(keys.size());
-    index.Find(keys, handles.data());
-    return rows_below()->Bring(keys, handles, &brought);
+    std::vector<RowHandle> handles;
+    std::unique_ptr<RowCopies> copies;
+    {
+      SharedTableLock shared(&table_lock);
+      // The table may have been initialized again with another storage.
+      if (rows_below() == nullptr) return Status::OK();
+      if (table_lock.has_snapshot()) return Status::OK();
+      FindHandles(keys, parallel, &handles);
+      copies = rows_below()->Copy(handles, parallel);
+    }
+    if (!table_lock.TryEnterAlone()) return Status::OK();
+    struct Leave {
+      EmbeddingTable::Impl* table;
+      const RowsBelow::Brought* brought;
+      ~Leave() {
+        if (brought->moved_below) ++table->generation;
+        table->table_lock.LeaveAlone();
+      }
+    } leave{this, &brought};
+    if (rows_below() == nullptr) return Status::OK();
+    FindHandles(keys, parallel, &handles);
+    return rows_below()->Bring(keys, handles, copies.get(), parallel, &brought);
   });
-  if (brought.moved_below) ++generation;
   *all = status.ok() && brought.fits;
   if (status.ok()) return status;
   // Without room rows can still be read and written where they are.
@@ -269,19 +294,20 @@ Status EmbeddingTable::Impl::BringRows(Span<const int64_t> keys, bool* all) {
                                                          : WithName(status);
 }
 
-Status EmbeddingTable::Impl::BringRowsBelow(Span<const int64_t> keys) {
+Status EmbeddingTable::Impl::BringRowsBelow(Span<const int64_t> keys,
+                                            Parallel* parallel) {
   {
     SharedTableLock shared(&table_lock);
     if (home == nullptr || rows_below() == nullptr) return Status::OK();
-    std::vector<RowHandle> handles(keys.size());
-    index.Find(keys, handles.data());
+    std::vector<RowHandle> handles;
+    FindHandles(keys, parallel, &handles);
     const bool needs_room = rows_below()->NeedsRoom();
     if (home->gpu()->FindStepHandles(handles, handles.data()) && !needs_room) {
       return Status::OK();
     }
   }
   bool all = false;
-  return BringRows(keys, &all);
+  return BringRows(keys, parallel, &all);
 }
 
 void EmbeddingTable::Impl::KeepFrozen(Span<const RowHandle> handles) {

@@ -229,10 +229,13 @@ class EmbeddingTable::Impl : public RowSource {
   // (RowsBelow::Bring), and makes room for new rows. *all: whether the GPU
   // accessed all of them afterwards. It is false during a snapshot, and if
   // there is no room for them.
-  Status BringRows(Span<const int64_t> keys, bool* all);
+  Status BringRows(Span<const int64_t> keys, Parallel* parallel, bool* all);
   // The same if the GPU does not access some of the rows, or room is needed;
   // otherwise a no-op.
-  Status BringRowsBelow(Span<const int64_t> keys);
+  Status BringRowsBelow(Span<const int64_t> keys, Parallel* parallel);
+  // Like index.Find, on several threads.
+  void FindHandles(Span<const int64_t> keys, Parallel* parallel,
+                   std::vector<RowHandle>* handles) const;
 
   // Number of rows that the capacity allows; the largest int64 without one.
   int64_t MaxRows() const;

@@ -26,6 +26,7 @@
 namespace ev {
 
 class GpuTableCompute;
+class Parallel;
 
 // A copy in GPU memory of the gradients of samples, [B, dim]. Created by
 // GpuRowCompute::StartGradients; may outlive the rows that created it. The
@@ -47,6 +48,12 @@ inline RowHandle AbsentAs(int64_t default_row) {
   return kFirstReservedHandle + static_cast<RowHandle>(default_row);
 }
 
+// Copies of rows that RowsBelow::Copy has made.
+class RowCopies {
+ public:
+  virtual ~RowCopies() {}
+};
+
 // The part of a home's rows that the GPU does not access, and the moves of rows
 // to and from it. A key is in the GPU's key table while the GPU accesses its
 // row.
@@ -56,9 +63,16 @@ class RowsBelow {
   // Returns whether recent calls have made more new rows than there is room
   // for where the GPU accesses them. Brings make room.
   virtual bool NeedsRoom() = 0;
+  // Copies those of the rows that the GPU does not access, so that a Bring that
+  // follows does not have to read the file while other calls wait for it. May
+  // copy only some, or return null. Updates may run beside it. parallel: may be
+  // null, also below.
+  virtual std::unique_ptr<RowCopies> Copy(Span<const RowHandle> handles,
+                                          Parallel* parallel) = 0;
   // Moves the rows of keys, at handles, to where the GPU accesses them, and
   // makes room for new rows. Rows that are used least, and are not among these,
-  // move below instead. A key without a row has a reserved handle. Must run
+  // move below instead. A key without a row has a reserved handle. copies:
+  // null, or of an earlier Copy; rows without a current copy are read. Must run
   // alone. ResourceExhausted: no room below, or no memory. DataLoss: the file
   // of rows is damaged. After an error every row has its contents.
   struct Brought {
@@ -69,6 +83,7 @@ class RowsBelow {
     bool moved_below = false;
   };
   virtual Status Bring(Span<const int64_t> keys, Span<const RowHandle> handles,
+                       const RowCopies* copies, Parallel* parallel,
                        Brought* brought) = 0;
 };
 

@@ -339,7 +339,8 @@ TEST_F(RowHomeTest, OnlyHomesWithSeveralTiersHaveTiers) {
   if (HasRowsBelow()) {
     const std::vector<int64_t> keys(handles.begin(), handles.end());
     RowsBelow::Brought brought;
-    ASSERT_OK(home()->gpu()->below()->Bring(keys, handles, &brought));
+    ASSERT_OK(home()->gpu()->below()->Bring(keys, handles, nullptr, nullptr,
+                                            &brought));
     EXPECT_TRUE(brought.fits);
     EXPECT_FALSE(brought.moved_below);
   }

@@ -4,6 +4,7 @@
 // EvLookupTier, EvPrefetch, EvInsertAbsent.
 
 #include "kernels/engine/embedding/lookup/presence.h"
+#include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
@@ -40,9 +41,11 @@ class PrefetchOp : public OpKernel {
   void Compute(OpKernelContext* context) override {
     EvResourcePtr resource;
     OP_REQUIRES_OK(context, GetInitialized(context, 0, &resource));
-    OP_REQUIRES_OK(context,
-                   ToTf(ev::Prefetch(resource->table().get(),
-                                     SpanOf<int64_t>(context->input(1)))));
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(
+        context,
+        ToTf(ev::Prefetch(resource->table().get(),
+                          SpanOf<int64_t>(context->input(1)), &parallel)));
   }
 };
 

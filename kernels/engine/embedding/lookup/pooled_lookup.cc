@@ -186,7 +186,7 @@ Status Forward::Bring(int t, bool is_last, const LookupPlan& plan) {
       EV_RETURN_IF_ERROR(plan.Fetch({&t, 1}, parallel_));
       EV_RETURN_IF_ERROR(plan.UniqueKeys(t, &keys));
     }
-    EV_RETURN_IF_ERROR(impls_[t]->BringRows(keys, &all));
+    EV_RETURN_IF_ERROR(impls_[t]->BringRows(keys, parallel_, &all));
     if (keys.empty()) return Status::OK();
   }
   if (!all) on_cpu_[t] = true;

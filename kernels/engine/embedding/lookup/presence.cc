@@ -40,10 +40,11 @@ Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
   });
 }
 
-Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys) {
+Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys,
+                Parallel* parallel) {
   EmbeddingTable::Impl& impl = *table->impl();
   return NoThrow(impl, [&] {
-    EV_RETURN_IF_ERROR(impl.BringRowsBelow(keys));
+    EV_RETURN_IF_ERROR(impl.BringRowsBelow(keys, parallel));
     SharedTableLock shared(&impl.table_lock);
     EV_RETURN_IF_ERROR(impl.CheckInitialized());
     EV_RETURN_IF_ERROR(impl.CheckKeys(keys));

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/embedding_table.h"
@@ -31,8 +32,9 @@ Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
 
 // Moves the rows of keys to the fastest tier, for an update or a lookup that
 // comes soon. Changes no row. No-op for keys without a row and for tables whose
-// rows are all in one memory. Keys may repeat.
-Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys);
+// rows are all in one memory. Keys may repeat. parallel: may be null.
+Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys,
+                Parallel* parallel = nullptr);
 
 // Inserts a row for each absent key, with its values [N, dim] instead of its
 // default row; if a key occurs twice, the first one counts. Slots start at

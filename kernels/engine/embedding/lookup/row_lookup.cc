@@ -175,7 +175,7 @@ Status Lookup(Span<const RowsInput> inputs,
     std::vector<EmbeddingTable::Impl*> impls;
     EV_RETURN_IF_ERROR(TablesOf(inputs, owners, &impls));
     for (int t = 0; t < num_tables; ++t) {
-      EV_RETURN_IF_ERROR(impls[t]->BringRowsBelow(inputs[t].keys));
+      EV_RETURN_IF_ERROR(impls[t]->BringRowsBelow(inputs[t].keys, parallel));
     }
     const SharedTableLocks table_locks(std::move(impls),
                                        SharedTableLocks::Purpose::kReading);

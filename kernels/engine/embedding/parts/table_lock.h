@@ -150,6 +150,11 @@ class TableLock {
     many_wait_.notify_all();
     return false;
   }
+  // Returns whether TryEnterAlone would return false.
+  bool has_snapshot() {
+    std::lock_guard<std::mutex> lock(mu_);
+    return snapshots_ > 0;
+  }
   void LeaveAlone() {
     std::lock_guard<std::mutex> lock(mu_);
     alone_ = false;

@@ -9,17 +9,12 @@
 // GPU's key table has the keys of the rows that the GPU accesses.
 //
 // Reads and writes go to the home that has the row, and move no row. Rows move
-// between the homes only in Bring (RowsBelow), which runs alone. So no call
+// between the homes only in Bring (row_moves.h), which runs alone. So no call
 // needs a lock or a hold for a row's place. A new row is made where the GPU
 // accesses it, as long as there is room.
 //
 // SLOTS. The upper home has a fixed number of rows, the slots. A slot's number
 // is the row's handle there, and in steps.
-//
-// WHICH ROWS LEAVE. A hand goes round the slots. Of the slots that it visits,
-// those leave that lookups and updates have used least, as counted by the GPU,
-// by the cache strategy (policy/cache_strategy.h). With FIFO, those leave that
-// came first.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_HBM_DRAM_SSD_ROWS_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_HBM_DRAM_SSD_ROWS_H_

@@ -28,10 +28,12 @@
 #include "kernels/engine/embedding/lookup/presence.h"
 #include "kernels/engine/embedding/table_reader.h"
 #include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/rows/gpu_compute.h"
 #include "kernels/engine/storage/ssd/row_file.h"
 #include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/host_device_rows.h"
 #include "kernels/engine/testing/storage_under_test.h"
+#include "kernels/engine/testing/thread_pool.h"
 
 namespace ev {
 namespace {
@@ -393,6 +395,43 @@ TEST_F(HbmDramSsdRowsTest, ADamagedFileIsAnErrorOfItsRowsAlone) {
   ASSERT_OK(table->Clear());
   ASSERT_OK(Train(table.get(), keys));
   ExpectValues(*table, keys, 4);
+}
+
+TEST_F(HbmDramSsdRowsTest, CopiesOfRowsAreUsedUnlessTheRowsWereWritten) {
+  const TableOptions table = Options("v");
+  const std::vector<float> default_row(kDim, 5), nines(10 * kDim, 9);
+  RowHomeOptions options;
+  static_cast<RowStorageOptions&>(options) = table;
+  options.name = table.name;
+  options.dim = kDim;
+  options.default_rows = default_row;
+  std::unique_ptr<RowHome> home;
+  ASSERT_OK(MakeHbmDramSsdRows(options, &home));
+  std::vector<RowHandle> all(3000);
+  for (RowHandle& handle : all) {
+    handle = static_cast<RowHandle>(&handle - all.data());
+    ASSERT_OK(home->gpu()->NewKeyedRow(handle, handle, 0));
+  }
+  ASSERT_OK(home->Write(all, 0, std::vector<float>(3000 * kDim, 4).data()));
+  testing::ThreadPool pool(4);
+  RowsBelow* const below = home->gpu()->below();
+  const std::vector<int64_t> keys = Range(1000, 1040);
+  const Span<const RowHandle> some(all.data() + 1000, 40);
+  EXPECT_TRUE(below->Copy({}, &pool) == nullptr);
+  const std::unique_ptr<RowCopies> copies = below->Copy(some, &pool);
+  ASSERT_TRUE(copies != nullptr);
+  ASSERT_OK(home->Write(some.subspan(0, 10), 0, nines.data()));
+  ASSERT_NO_FATAL_FAILURE(Damage(table.path));
+  RowsBelow::Brought brought;
+  EXPECT_EQ(below->Bring(keys, some, nullptr, &pool, &brought).code(),
+            StatusCode::kDataLoss);
+  ASSERT_OK(below->Bring(keys, some, copies.get(), &pool, &brought));
+  EXPECT_TRUE(brought.fits);
+  std::vector<float> values(40 * kDim);
+  ASSERT_OK(home->Read(some, 0, values.data()));
+  for (int64_t i = 0; i < 40 * kDim; ++i) {
+    ASSERT_EQ(values[i], i < 10 * kDim ? 9 : 4) << i;
+  }
 }
 
 TEST_F(HbmDramSsdRowsTest, AnUnusableDirectoryIsAnErrorOfTheInitializer) {

@@ -4,7 +4,6 @@
 #include "kernels/engine/rows/hbm_dram_ssd/slots.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace ev {
 namespace {
@@ -91,36 +90,48 @@ Status Slots::Choose(int64_t n, const std::vector<bool>& stays,
   const int64_t all = num_used();
   int64_t looked_at =
       std::min(all, std::max(kLookedAtEach * n, kLeastLookedAt));
-  std::vector<uint32_t> worth;  // of the slots from the hand on, and around
-  for (;; looked_at = all) {
-    const int64_t read = worth.size();
-    worth.resize(looked_at, 0);
-    for (int64_t k = read, end; read_worth != nullptr && k < looked_at;
-         k = end) {
-      const int64_t first = (hand_ + k) % all;
-      end = std::min(looked_at, k + all - first);
-      EV_RETURN_IF_ERROR(read_worth(static_cast<Slot>(first),
-                                    Span<uint32_t>(worth.data() + k, end - k)));
-    }
-    chosen->clear();
-    for (int64_t k = 0; k < looked_at; ++k) {
-      const int64_t slot = (hand_ + k) % all;
-      if (rows_[slot].handle == kNoRow || stays[slot]) continue;
-      chosen->push_back(static_cast<Slot>(slot));
-    }
-    if (static_cast<int64_t>(chosen->size()) >= n || looked_at == all) break;
+  std::vector<Candidate> candidates;
+  EV_RETURN_IF_ERROR(LookAt(0, looked_at, stays, read_worth, &candidates));
+  if (static_cast<int64_t>(candidates.size()) < n) {
+    EV_RETURN_IF_ERROR(LookAt(looked_at, all, stays, read_worth, &candidates));
+    looked_at = all;
   }
-  const auto rank = [&](Slot slot) {
-    // Rows that have just come have not been used yet.
-    const uint32_t age = brings_ - rows_[slot].arrived;
-    return std::make_tuple(age < 2, worth[(slot + all - hand_) % all], ~age);
-  };
-  if (static_cast<int64_t>(chosen->size()) > n) {
-    std::nth_element(chosen->begin(), chosen->begin() + n, chosen->end(),
-                     [&](Slot a, Slot b) { return rank(a) < rank(b); });
-    chosen->resize(n);
+  if (static_cast<int64_t>(candidates.size()) > n) {
+    std::nth_element(candidates.begin(), candidates.begin() + n,
+                     candidates.end());
+    candidates.resize(n);
   }
+  for (const Candidate& one : candidates) chosen->push_back(one.slot);
   if (all > 0) hand_ = (hand_ + looked_at) % all;
+  return Status::OK();
+}
+
+Status Slots::LookAt(int64_t begin, int64_t end, const std::vector<bool>& stays,
+                     const ReadWorth& read_worth,
+                     std::vector<Candidate>* candidates) const {
+  constexpr uint32_t kMaxAge = 0x7FFFFFFF;
+  const int64_t all = num_used();
+  std::vector<uint32_t> worth;
+  for (int64_t next; begin < end; begin = next) {
+    // Up to the last slot, after which the hand starts at the first one.
+    const int64_t first = (hand_ + begin) % all;
+    const int64_t count = std::min(end - begin, all - first);
+    next = begin + count;
+    worth.assign(count, 0);
+    if (read_worth != nullptr) {
+      EV_RETURN_IF_ERROR(
+          read_worth(static_cast<Slot>(first), Span<uint32_t>(worth)));
+    }
+    for (int64_t k = 0; k < count; ++k) {
+      const Row& row = rows_[first + k];
+      if (row.handle == kNoRow || stays[first + k]) continue;
+      // Rows that have just come have not been used yet.
+      const uint32_t age = std::min(kMaxAge, brings_ - row.arrived);
+      candidates->push_back(
+          {uint64_t{age < 2} << 63 | uint64_t{worth[k]} << 31 | (kMaxAge - age),
+           static_cast<Slot>(first + k)});
+    }
+  }
   return Status::OK();
 }
 

@@ -56,13 +56,24 @@ class Slots {
   const Row& at(Slot slot) const { return rows_[slot]; }
   void StartBring() { ++brings_; }
   // Returns up to n slots whose rows are to leave; fewer if the others are
-  // free or in 'stays', [num_used()]. read_worth(first, worth): see
+  // free or in 'stays', [>= num_used()]. read_worth(first, worth): see
   // GpuRowHome::ReadWorth. If it is null, all are worth the same.
   using ReadWorth = std::function<Status(Slot first, Span<uint32_t> worth)>;
   Status Choose(int64_t n, const std::vector<bool>& stays,
                 const ReadWorth& read_worth, std::vector<Slot>* chosen);
 
  private:
+  struct Candidate {
+    uint64_t rank;  // the least leave
+    Slot slot;
+    bool operator<(const Candidate& other) const { return rank < other.rank; }
+  };
+
+  // Adds the slots from the hand plus 'begin' to the hand plus 'end' whose rows
+  // may leave. 'begin' and 'end' count around.
+  Status LookAt(int64_t begin, int64_t end, const std::vector<bool>& stays,
+                const ReadWorth& read_worth,
+                std::vector<Candidate>* candidates) const;
   int64_t FreeLocked() const {
     return capacity_ - num_used() + static_cast<int64_t>(free_.size());
   }

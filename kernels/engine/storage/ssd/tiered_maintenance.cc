@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/engine/base/prefetch.h"
 #include "kernels/engine/storage/ssd/tiered_impl.h"
 #include "kernels/engine/storage/ssd/tiered_rows.h"
 
@@ -69,8 +70,11 @@ Status TieredRows::SetSlots(Span<const SlotShape> slots) {
 void TieredRows::Forget(Span<const RowHandle> handles) {
   std::lock_guard<std::mutex> compact(compact_mu_);
   std::lock_guard<std::mutex> lock(cache_slots_mu_);
-  for (const RowHandle handle : handles) {
-    const uint32_t seen = row_state(handle)->exchange(0);
+  constexpr size_t kAhead = 16;
+  for (size_t i = 0; i < handles.size(); ++i) {
+    if (i + kAhead < handles.size())
+      PrefetchLine(row_state(handles[i + kAhead]));
+    const uint32_t seen = row_state(handles[i])->exchange(0);
     if (InSlowTier(seen)) {
       const RecordNumber record = seen - 1;
       file_->Drop({&record, 1});

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/engine/base/row_math.h"
 #include "kernels/engine/storage/dram/row_layout.h"
 #include "kernels/engine/storage/ssd/tiered_impl.h"
 #include "kernels/engine/storage/tiered/read_rounds.h"
@@ -20,6 +21,13 @@ constexpr size_t kCandidatesEach = 8;
 // Entries and handles per huge page. Every use of a row reads them at random.
 constexpr int kEntriesLog2 = 17;
 constexpr int kHandlesLog2 = 19;
+
+// Copies floats that a call may be writing.
+EV_READS_LIVE_ROWS void CopyLive(const float* from, int64_t count, float* to) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) Store8(to + i, Load8(from + i));
+  for (; i < count; ++i) to[i] = from[i];
+}
 
 }  // namespace
 
@@ -138,7 +146,7 @@ Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
           row_state(handles[i])->load(std::memory_order_seq_cst);
       if (cache_slots[k] != kNoCacheSlot &&
           seen == (kInFastTier | cache_slots[k])) {
-        std::copy_n(row(cache_slots[k]) + offset, count, to);
+        CopyLive(row(cache_slots[k]) + offset, count, to);
       } else if (InFastTier(seen) || seen == kMoving) {
         again->push_back(i);
       } else if (IsFresh(seen)) {

@@ -152,7 +152,8 @@ class TieredRows {
               Holding* holding);
 
   // Copies floats [offset, offset + count) of each row to out without moving
-  // the row into memory.
+  // the row into memory. A copy of a row that is written meanwhile may have
+  // some elements from before the write and some from after it.
   Status Copy(Span<const RowHandle> handles, int64_t offset, int64_t count,
               float* out);
 
