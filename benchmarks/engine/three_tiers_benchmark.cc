@@ -16,11 +16,13 @@
 // --ahead before they are prefetched. 'hbm' is
 // the same step with all rows in GPU memory. --ahead: another thread prefetches
 // the rows of the next step. --only_prefetch: a step prefetches its rows and
-// does nothing else, so its time is that of the moves, nearly all of which the
-// table's lock is held for. TF_SSDHASH_IO_SCHEME=directio bypasses the page
-// cache. Needs a GPU.
+// does nothing else, so its time is that of the moves. Another thread measures
+// how long they keep other calls of the table waiting.
+// TF_SSDHASH_IO_SCHEME=directio bypasses the page cache. Needs a GPU.
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -54,8 +56,38 @@ struct Result {
   double distinct = 0;
   double in_tier[3] = {0, 0, 0};  // percent of ids
   double from_file = 0;           // rows read
+  double others_wait = 0;         // milliseconds per step
   double us_per_miss = 0;         // of the steps
   double down_mb = 0, file_mb = 0;
+};
+
+// Calls of a table that take next to no time unless they have to wait.
+class OtherCalls {
+ public:
+  OtherCalls(ev::EmbeddingTable* table, bool runs) {
+    if (!runs) return;
+    thread_ = std::thread([this, table] {
+      const std::vector<int64_t> key = {ev::bench::KeyOf(0)};
+      while (!stop_) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        int32_t tier;
+        const double begin = Now();
+        Check(ev::FindTiers(*table, key, &tier));
+        nanoseconds_ += static_cast<int64_t>(1e9 * (Now() - begin));
+      }
+    });
+  }
+  ~OtherCalls() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  void Reset() { nanoseconds_ = 0; }
+  double seconds() const { return 1e-9 * nanoseconds_; }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::atomic<int64_t> nanoseconds_{0};
+  std::thread thread_;
 };
 
 class Bench {
@@ -73,11 +105,13 @@ class Bench {
     std::vector<double> times;
     Result result;
     ev::TierStats before, before_below;
+    OtherCalls others(steps_.table(), config_.only_prefetch && has_tiers);
     for (int s = 0; s < config_.warm + config_.steps; ++s) {
       if (s == config_.warm) {
         before = steps_.table()->tier_stats();
         before_below = steps_.table()->tier_stats_below();
         steps_.Reset();
+        others.Reset();
       }
       std::vector<int64_t> next = Ids(percent);
       if (s + 1 >= config_.warm && s + 1 < config_.warm + config_.steps &&
@@ -100,6 +134,7 @@ class Bench {
     }
     std::sort(times.begin(), times.end());
     const double steps = config_.steps;
+    result.others_wait = 1e3 * others.seconds() / steps;
     result.median = times[times.size() / 2];
     result.p10 = times[times.size() / 10];
     result.p90 = times[times.size() * 9 / 10];
@@ -235,16 +270,17 @@ int main(int argc, char** argv) {
   std::printf(
       "| ids of hot rows, %% | in GPU, CPU memory, file, %% of ids | distinct "
       "rows | rows from the file | MB from the GPU, to the file | ms per step "
-      "(p10, p90) | us per miss | all in GPU memory, ms |\n"
-      "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+      "(p10, p90) | us per miss | other calls wait, ms per step | all in GPU "
+      "memory, ms |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
   for (size_t k = 0; k < shares.size(); ++k) {
     const Result r = bench.Measure(shares[k], true);
     std::printf(
         "| %g | %.2f, %.2f, %.2f | %.0f | %.0f | %.2f, %.2f | %.2f (%.2f, "
-        "%.2f) | %.2f | %.2f |\n",
+        "%.2f) | %.2f | %.2f | %.2f |\n",
         shares[k], r.in_tier[0], r.in_tier[1], r.in_tier[2], r.distinct,
         r.from_file, r.down_mb, r.file_mb, r.median, r.p10, r.p90,
-        r.us_per_miss, on_gpu[k]);
+        r.us_per_miss, r.others_wait, on_gpu[k]);
     std::fflush(stdout);
   }
   return 0;

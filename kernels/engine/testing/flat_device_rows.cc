@@ -20,7 +20,7 @@ Status Refuse() { return Internal("flat rows are only stored"); }
 
 class FlatGpuRows : public GpuRowHome, public RowTiers {
  public:
-  explicit FlatGpuRows(int64_t dim) : shape_(dim) {}
+  explicit FlatGpuRows(int64_t dim) : shape_(dim) { FlatGpuRows::Clear(); }
   static Status Make(const GpuRowHomeOptions& options,
                      std::unique_ptr<GpuRowHome>* home) {
     home->reset(new FlatGpuRows(options.dim));
@@ -28,8 +28,9 @@ class FlatGpuRows : public GpuRowHome, public RowTiers {
   }
 
   Status NewRow(RowHandle, int64_t) override { return Status::OK(); }
-  Status NewKeyedRow(int64_t, RowHandle, int64_t) override {
-    return Status::OK();
+  Status NewKeyedRow(int64_t, RowHandle handle, int64_t) override {
+    return handle < kRows ? Status::OK()
+                          : ResourceExhausted("2^20 flat rows are all");
   }
   Status Read(Span<const RowHandle> handles, int column, float* out) override {
     const int64_t width = shape_.width(column);
@@ -46,15 +47,14 @@ class FlatGpuRows : public GpuRowHome, public RowTiers {
     }
     return Status::OK();
   }
-  // Made for the largest table that the benchmark has.
   Status Relayout(Span<const SlotShape> slots) override {
     shape_ = shape_.With(slots);
-    rows_.reset(new float[kRows * shape_.floats()]);
+    Clear();
     return Status::OK();
   }
   void Forget(Span<const RowHandle>) override {}
   void ForgetKeys(Span<const int64_t>) override {}
-  void Clear() override {}
+  void Clear() override { rows_.reset(new float[kRows * shape_.floats()]); }
   int64_t bytes() const override { return 0; }
   Status Flush() override { return Status::OK(); }
   // Some rows have been used more often than others.

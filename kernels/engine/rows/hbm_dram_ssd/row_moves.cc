@@ -14,9 +14,9 @@ namespace {
 using Slot = Slots::Slot;
 
 // Bytes of rows that move together, and that Copy copies at most.
-constexpr int64_t kMovedBytes = 16 << 20, kCopiedBytes = 64 << 20;
+constexpr int64_t kMovedBytes = 4 << 20, kCopiedBytes = 64 << 20;
 // Rows per task of a move, and handles per task that finds rows.
-constexpr int64_t kRowsPerTask = 256, kHandlesPerTask = 4096;
+constexpr int64_t kRowsPerTask = 512, kHandlesPerTask = 4096;
 // Rows that a move down takes at most if fewer have to leave.
 constexpr int64_t kMostAhead = 4096;
 constexpr size_t kNone = static_cast<size_t>(-1);
@@ -89,6 +89,14 @@ class RowMoves::Copies : public RowCopies {
  public:
   Copies(const RowShape& shape, std::vector<Coming> of)
       : rows(std::move(of)), columns(shape, rows.size()) {}
+  // Returns whether the copies from 'first' on are those of all rows.
+  bool AreOf(Span<const Coming> of, size_t first) const {
+    return first < rows.size() && of.size() <= rows.size() - first &&
+           std::equal(of.begin(), of.end(), rows.begin() + first,
+                      [](const Coming& a, const Coming& b) {
+                        return a == b && a.stamp == b.stamp;
+                      });
+  }
   // Returns the position of the row's copy; kNone if there is none, or the row
   // was written since.
   size_t Find(const Coming& row) const {
@@ -268,7 +276,9 @@ Status RowMoves::MoveUp(Span<const Coming> rows, Span<const int64_t> keys,
     handles.push_back(row.handle);
     their_keys.push_back(keys[row.i]);
   }
-  Columns columns(homes_.shape, rows.size());
+  const size_t first = copies == nullptr ? kNone : copies->Find(rows[0]);
+  const bool has_all = first != kNone && copies->AreOf(rows, first);
+  Columns read(homes_.shape, has_all ? 0 : rows.size());
   std::atomic<int64_t> from_file{0};
   EV_RETURN_IF_ERROR(ForRangesWithStatus(
       parallel, rows.size(), kRowsPerTask, [&](int64_t begin, int64_t end) {
@@ -277,11 +287,14 @@ Status RowMoves::MoveUp(Span<const Coming> rows, Span<const int64_t> keys,
           stored += homes_.ssd->tiers()->TierOf(handles[i]);
         }
         from_file.fetch_add(stored);
+        if (has_all) return Status::OK();
         return ReadBelow(rows.subspan(begin, end - begin), copies, begin,
-                         &columns);
+                         &read);
       }));
   std::vector<Slot> slots;
-  EV_RETURN_IF_ERROR(WriteAbove(handles, their_keys, columns, &slots));
+  EV_RETURN_IF_ERROR(WriteAbove(handles, their_keys,
+                                has_all ? copies->columns : read,
+                                has_all ? first : 0, &slots));
   for (size_t k = 0; k < handles.size(); ++k) {
     homes_.where.at(handles[k])->store(kInFastTier | slots[k]);
   }
@@ -316,10 +329,11 @@ Status RowMoves::ReadBelow(Span<const Coming> rows, const Copies* copies,
   return Status::OK();
 }
 
-// Creates the rows in the upper home, in free slots; none after an error.
+// Creates the rows in the upper home, in free slots, from the columns' rows
+// from 'first' on; none after an error.
 Status RowMoves::WriteAbove(Span<const RowHandle> handles,
                             Span<const int64_t> keys, const Columns& columns,
-                            std::vector<Slot>* slots) {
+                            size_t first, std::vector<Slot>* slots) {
   GpuRowHome* const gpu = homes_.gpu.get();
   slots->reserve(handles.size());
   size_t made = 0;
@@ -329,7 +343,7 @@ Status RowMoves::WriteAbove(Span<const RowHandle> handles,
           homes_.slots.Take(keys[made], handles[made], /*is_new=*/false));
       EV_RETURN_IF_ERROR(gpu->NewKeyedRow(keys[made], slots->back(), 0));
     }
-    return columns.Write(gpu, *slots, 0);
+    return columns.Write(gpu, *slots, first);
   });
   if (status.ok()) return status;
   gpu->ForgetKeys(keys.subspan(0, made));

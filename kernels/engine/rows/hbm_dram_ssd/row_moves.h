@@ -66,7 +66,8 @@ class RowMoves : public RowsBelow {
   Status ReadBelow(Span<const Coming> rows, const Copies* copies, size_t first,
                    Columns* columns) const;
   Status WriteAbove(Span<const RowHandle> handles, Span<const int64_t> keys,
-                    const Columns& columns, std::vector<Slots::Slot>* slots);
+                    const Columns& columns, size_t first,
+                    std::vector<Slots::Slot>* slots);
 
   TwoHomes& homes_;
   const CacheStrategy strategy_;
