@@ -204,6 +204,7 @@ class HbmDramSsdRows : public RowHome {
   Status Relayout(Span<const SlotShape> slots) override {
     return CatchBadAlloc([&] {
       RowShape shape = homes_.shape.With(slots);
+      homes_.layout = TwoHomes::NewLayout();
       const bool is_wider = slots.size() != homes_.shape.num_slots();
       if (is_wider) {
         EV_RETURN_IF_ERROR(moves_.MoveAllDown());

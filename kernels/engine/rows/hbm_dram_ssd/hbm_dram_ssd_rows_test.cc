@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -397,22 +398,60 @@ TEST_F(HbmDramSsdRowsTest, ADamagedFileIsAnErrorOfItsRowsAlone) {
   ExpectValues(*table, keys, 4);
 }
 
-TEST_F(HbmDramSsdRowsTest, CopiesOfRowsAreUsedUnlessTheRowsWereWritten) {
-  const TableOptions table = Options("v");
-  const std::vector<float> default_row(kDim, 5), nines(10 * kDim, 9);
+std::vector<RowHandle> Handles(RowHandle begin, RowHandle end) {
+  std::vector<RowHandle> handles(end - begin);
+  std::iota(handles.begin(), handles.end(), begin);
+  return handles;
+}
+
+// Returns a home in which all elements of the rows have one value.
+std::unique_ptr<RowHome> MakeHome(const TableOptions& table,
+                                  const std::vector<RowHandle>& handles,
+                                  float value) {
+  static const std::vector<float> default_row(kDim, 5);
   RowHomeOptions options;
   static_cast<RowStorageOptions&>(options) = table;
   options.name = table.name;
   options.dim = kDim;
   options.default_rows = default_row;
   std::unique_ptr<RowHome> home;
-  ASSERT_OK(MakeHbmDramSsdRows(options, &home));
-  std::vector<RowHandle> all(3000);
-  for (RowHandle& handle : all) {
-    handle = static_cast<RowHandle>(&handle - all.data());
-    ASSERT_OK(home->gpu()->NewKeyedRow(handle, handle, 0));
+  EXPECT_TRUE(MakeHbmDramSsdRows(options, &home).ok());
+  for (const RowHandle handle : handles) {
+    EXPECT_TRUE(home->gpu()->NewKeyedRow(handle, handle, 0).ok());
   }
-  ASSERT_OK(home->Write(all, 0, std::vector<float>(3000 * kDim, 4).data()));
+  const std::vector<float> values(handles.size() * kDim, value);
+  EXPECT_TRUE(home->Write(handles, 0, values.data()).ok());
+  return home;
+}
+
+TEST_F(HbmDramSsdRowsTest, CopiesOfAnotherHomeOrLayoutAreNotUsed) {
+  const std::vector<RowHandle> some = Handles(1000, 1040);
+  const std::vector<int64_t> keys = Range(1000, 1040);
+  const auto fours = MakeHome(Options("fours"), Handles(0, 3000), 4);
+  const auto sixes = MakeHome(Options("sixes"), Handles(0, 3000), 6);
+  const std::unique_ptr<RowCopies> copies =
+      fours->gpu()->below()->Copy(some, nullptr);
+  ASSERT_TRUE(copies != nullptr);
+  const SlotShape slot = {0.5f, kDim};
+  ASSERT_OK(fours->Relayout({&slot, 1}));
+  std::vector<float> values(40 * kDim);
+  for (RowHome* const home : {sixes.get(), fours.get()}) {
+    RowsBelow::Brought brought;
+    ASSERT_OK(home->gpu()->below()->Bring(keys, some, copies.get(), nullptr,
+                                          &brought));
+    ASSERT_OK(home->Read(some, 0, values.data()));
+    const float expected = home == fours.get() ? 4 : 6;
+    for (const float value : values) ASSERT_EQ(value, expected);
+  }
+  ASSERT_OK(fours->Read(some, 1, values.data()));
+  for (const float value : values) ASSERT_EQ(value, 0.5f);
+}
+
+TEST_F(HbmDramSsdRowsTest, CopiesOfRowsAreUsedUnlessTheRowsWereWritten) {
+  const TableOptions table = Options("v");
+  const std::vector<RowHandle> all = Handles(0, 3000);
+  const std::unique_ptr<RowHome> home = MakeHome(table, all, 4);
+  const std::vector<float> nines(10 * kDim, 9);
   testing::ThreadPool pool(4);
   RowsBelow* const below = home->gpu()->below();
   const std::vector<int64_t> keys = Range(1000, 1040);

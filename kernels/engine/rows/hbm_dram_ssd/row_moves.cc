@@ -87,8 +87,10 @@ struct RowMoves::Plan {
 
 class RowMoves::Copies : public RowCopies {
  public:
-  Copies(const RowShape& shape, std::vector<Coming> of)
-      : rows(std::move(of)), columns(shape, rows.size()) {}
+  Copies(const TwoHomes& homes, std::vector<Coming> of)
+      : layout(homes.layout),
+        rows(std::move(of)),
+        columns(homes.shape, rows.size()) {}
   // Returns whether the copies from 'first' on are those of all rows.
   bool AreOf(Span<const Coming> of, size_t first) const {
     return first < rows.size() && of.size() <= rows.size() - first &&
@@ -106,6 +108,7 @@ class RowMoves::Copies : public RowCopies {
     return is_current ? found - rows.begin() : kNone;
   }
 
+  const uint64_t layout;
   const std::vector<Coming> rows;
   Columns columns;
 };
@@ -147,7 +150,7 @@ std::unique_ptr<RowCopies> RowMoves::Copy(Span<const RowHandle> handles,
     if (!plan.fits || plan.coming.empty()) return Status::OK();
     plan.coming.resize(
         std::min(RowsIn(kCopiedBytes, homes_.shape), plan.coming.size()));
-    copies.reset(new Copies(homes_.shape, std::move(plan.coming)));
+    copies.reset(new Copies(homes_, std::move(plan.coming)));
     const Span<const Coming> rows(copies->rows);
     return ForRangesWithStatus(
         parallel, rows.size(), kRowsPerTask, [&](int64_t begin, int64_t end) {
@@ -160,9 +163,12 @@ std::unique_ptr<RowCopies> RowMoves::Copy(Span<const RowHandle> handles,
 }
 
 Status RowMoves::Bring(Span<const int64_t> keys, Span<const RowHandle> handles,
-                       const RowCopies* copies, Parallel* parallel,
+                       const RowCopies* row_copies, Parallel* parallel,
                        Brought* brought) {
   *brought = Brought();
+  const Copies* copies = static_cast<const Copies*>(row_copies);
+  // The table may have been initialized again, or got slots.
+  if (copies != nullptr && copies->layout != homes_.layout) copies = nullptr;
   return CatchBadAlloc([&] {
     homes_.slots.StartBring();
     const Plan plan = MakePlan(handles, parallel);
@@ -173,8 +179,8 @@ Status RowMoves::Bring(Span<const int64_t> keys, Span<const RowHandle> handles,
     const size_t at_once = RowsIn(kMovedBytes, homes_.shape);
     for (size_t begin = 0; begin < coming.size(); begin += at_once) {
       const size_t n = std::min(at_once, coming.size() - begin);
-      EV_RETURN_IF_ERROR(MoveUp(coming.subspan(begin, n), keys,
-                                static_cast<const Copies*>(copies), parallel));
+      EV_RETURN_IF_ERROR(
+          MoveUp(coming.subspan(begin, n), keys, copies, parallel));
     }
     return Status::OK();
   });

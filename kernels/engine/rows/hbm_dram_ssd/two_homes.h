@@ -50,7 +50,15 @@ struct TwoHomes {
     for (const RowHandle handle : handles) where.at(handle)->store(stamp);
   }
 
+  // Returns a number that no table has had in this process.
+  static uint64_t NewLayout() {
+    static std::atomic<uint64_t> last{0};
+    return ++last;
+  }
+
   std::atomic<uint32_t> stamps{0};
+  // Changes with the columns. Copies of rows are of one layout.
+  uint64_t layout = NewLayout();
 };
 
 }  // namespace ev
