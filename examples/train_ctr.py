@@ -80,7 +80,7 @@ flags.DEFINE_enum(
     "The memory of embedding variables' rows. dram: CPU memory. hbm: GPU memory. auto: GPU "
     "memory if the process can use a GPU. Default: hbm with --device=gpu, else dram.")
 flags.DEFINE_enum("value_dtype", "float32", ["float32", "float16", "bfloat16"],
-                  "The type in which rows in CPU memory keep their values.")
+                  "The type in which rows keep their values; --storage=dram if narrow.")
 flags.DEFINE_enum("value_rounding", "stochastic", ["stochastic", "nearest"],
                   "How updates round values to a narrower type.")
 flags.DEFINE_integer("cross_layers", dcnv2.CROSS_LAYERS, "Cross layers of --model=dcnv2.",

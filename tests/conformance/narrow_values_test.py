@@ -41,6 +41,7 @@ class _Model(object):
       self.train = optimizer.minimize(loss, global_step=step)
       self.overflows = tf.add_n([v.overflows() for v in tf.get_collection(
           "embedding_variables")])
+      self.stored_rows = self.tables[0].tier_stats()[1]
       saver = (dict(incremental_save_restore=True) if deltas else {})
       self.saver = tf.train.Saver(**saver)
       self.session = tf.Session()
@@ -93,6 +94,14 @@ class NarrowValuesTest(parameterized.TestCase):
     wide = _Model(ev.EmbeddingVariableOption()).run(0, 7).values()
     self.assertFalse(np.array_equal(wide, expected))
     np.testing.assert_allclose(wide, expected, atol=.05)
+
+  def test_rows_on_an_ssd_have_the_bits_of_those_in_memory(self):
+    storage = ev.StorageOption(config_pb2.StorageType.DRAM_SSDHASH, self.folder,
+                               storage_size=[20 * 4 * _DIM])  # a few of the rows
+    option = ev.EmbeddingVariableOption(value_dtype=tf.float16, storage_option=storage)
+    model = _Model(option).run(0, 5)
+    np.testing.assert_array_equal(_Model(_FLOAT16).run(0, 5).values(), model.values())
+    self.assertGreater(model.session.run(model.stored_rows), 0)
 
   def test_the_roundings_differ(self):
     found = [_Model(ev.EmbeddingVariableOption(value_dtype="bfloat16", value_rounding=how))
@@ -182,8 +191,8 @@ class NarrowValuesTest(parameterized.TestCase):
         (dict(value_dtype=tf.float16, value_rounding="up"), ValueError,
          "expected 'stochastic' or 'nearest', got 'up'"),
         (dict(value_dtype=tf.float16, storage_option=ev.StorageOption(
-            config_pb2.StorageType.DRAM_SSDHASH, self.folder)), NotImplementedError,
-         "got storage 'dram_ssd'. Use StorageType.DRAM")):
+            config_pb2.StorageType.HBM)), NotImplementedError,
+         "got storage 'hbm'. Use StorageType.DRAM")):
       with tf.Graph().as_default():
         with self.assertRaisesRegex(error, "'v'.*" + message):
           tf.get_embedding_variable("v", 3, ev_option=ev.EmbeddingVariableOption(**option))

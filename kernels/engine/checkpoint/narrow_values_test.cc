@@ -49,15 +49,23 @@ Floats RoundedAll(FloatType type, Floats x) {
   return x;
 }
 
-class NarrowValuesTest : public ::testing::TestWithParam<FloatType> {
+class NarrowValuesTest
+    : public ::testing::TestWithParam<std::tuple<FloatType, RowStorage>> {
  protected:
   NarrowValuesTest() : pool_(8) {}
+
+  static FloatType type() { return std::get<0>(GetParam()); }
 
   TableOptions Options(int64_t dim, const std::string& name = "user") const {
     TableOptions options;
     options.name = name;
     options.dim = dim;
-    options.value_type = GetParam();
+    options.value_type = type();
+    options.storage = std::get<1>(GetParam());
+    static int number = 0;  // a table has its directory for itself
+    options.path =
+        ::testing::TempDir() + "narrow_values_" + std::to_string(number++);
+    options.memory_bytes = 40 * 8 * dim;  // a few of the rows
     return options;
   }
 
@@ -116,7 +124,7 @@ TEST_P(NarrowValuesTest, LookupsAreThoseOfATableWithTheRoundedValues) {
     const auto wide = std::make_shared<EmbeddingTable>(wide_options);
     // The default rows, too, are rounded once.
     Floats defaults = narrow->default_rows();
-    EXPECT_EQ(defaults, RoundedAll(GetParam(), defaults));
+    EXPECT_EQ(defaults, RoundedAll(type(), defaults));
     ASSERT_OK(wide->Initialize(defaults, 3));
     const Ints keys = Keys(50);
     Floats values(keys.size() * dim);
@@ -125,7 +133,7 @@ TEST_P(NarrowValuesTest, LookupsAreThoseOfATableWithTheRoundedValues) {
     }
     ASSERT_OK(
         narrow->WriteRows(keys, {}, values.data(), {}, nullptr, 0, &pool_));
-    values = RoundedAll(GetParam(), values);
+    values = RoundedAll(type(), values);
     ASSERT_OK(wide->WriteRows(keys, {}, values.data(), {}, nullptr, 0, &pool_));
     Ints ids;
     std::vector<int64_t> splits = {0};
@@ -186,6 +194,7 @@ TEST_P(NarrowValuesTest, LookupsAreThoseOfATableWithTheRoundedValues) {
 }
 
 TEST_P(NarrowValuesTest, ARowTakesHalfOfTheBytes) {
+  if (std::get<1>(GetParam()) != RowStorage::kDram) return;
   for (const bool per_row : {false, true}) {
     const std::string slot = per_row ? "a@row" : "Adagrad";
     TableOptions wide = Options(64);
@@ -230,7 +239,7 @@ TEST_P(NarrowValuesTest, NearestRoundingIsThatOfOneUpdate) {
       for (const SlotSpec& slot : slots) names.push_back(slot.name);
       const TableSnapshot found = Export(*narrow, names);
       const TableSnapshot expected = Export(*wide, names);
-      EXPECT_EQ(found.values, RoundedAll(GetParam(), expected.values));
+      EXPECT_EQ(found.values, RoundedAll(type(), expected.values));
       EXPECT_EQ(found.slots, expected.slots);
     }
   }
@@ -256,7 +265,7 @@ TEST_P(NarrowValuesTest, SmallStepsAreKeptOnAverage) {
     double mean = 0;
     for (const float value : Export(*table, {}).values) mean += value / 64;
     if (nearest) {
-      EXPECT_EQ(mean, Rounded(GetParam(), 0.1f));
+      EXPECT_EQ(mean, Rounded(type(), 0.1f));
     } else {
       EXPECT_NEAR(mean, 0.2, 0.01);
     }
@@ -268,16 +277,21 @@ TEST_P(NarrowValuesTest, BitsDependOnNameUpdateAndKeyAlone) {
   const auto one = Make(Options(17)), other = Make(Options(17));
   const auto renamed = Make(Options(17, "item"));
   const auto part = Make(Options(17, "user/part_12"));
+  TableOptions in_memory = Options(17);
+  in_memory.storage = RowStorage::kDram;
+  const auto dram = Make(in_memory);
   for (int step = 0; step < 5; ++step) {
     Train(one.get(), keys, step, nullptr);
     // Threads, and the order of the keys' handles, change nothing.
     Train(other.get(), keys, step, &pool_);
     Train(renamed.get(), keys, step, &pool_);
     Train(part.get(), keys, step, &pool_);
+    Train(dram.get(), keys, step, &pool_);
   }
   const Floats values = Export(*one).values;
   EXPECT_EQ(values, Export(*other).values);
   EXPECT_EQ(values, Export(*part).values);
+  EXPECT_EQ(values, Export(*dram).values);
   const Floats others = Export(*renamed).values;
   int64_t differ = 0;
   for (size_t i = 0; i < values.size(); ++i) differ += values[i] != others[i];
@@ -311,7 +325,7 @@ TEST_P(NarrowValuesTest, TrainingContinuesAfterARestoreWithTheSameBits) {
   wide.value_type = FloatType::kFloat32;
   const auto widened = Make(wide);
   ASSERT_OK(RestoreTable(&checkpoint, "old", kAdagradSlots, {}, widened.get()));
-  EXPECT_EQ(RoundedAll(GetParam(), Export(*widened).values),
+  EXPECT_EQ(RoundedAll(type(), Export(*widened).values),
             Export(*widened).values);
   Train(widened.get(), keys, 4, &pool_);
   MemoryCheckpoint of_wide;
@@ -320,7 +334,7 @@ TEST_P(NarrowValuesTest, TrainingContinuesAfterARestoreWithTheSameBits) {
   // The other way its values are rounded to nearest, once.
   ASSERT_OK(RestoreTable(&of_wide, "old", kAdagradSlots, {}, resumed.get()));
   EXPECT_EQ(Export(*resumed).values,
-            RoundedAll(GetParam(), Export(*widened).values));
+            RoundedAll(type(), Export(*widened).values));
 }
 
 TEST_P(NarrowValuesTest, ADeltaContinuesTheRandomBits) {
@@ -341,7 +355,7 @@ TEST_P(NarrowValuesTest, OverflowsAreCounted) {
   TableOptions options = Options(3);
   options.rounds_to_nearest = true;
   const auto table = std::make_shared<EmbeddingTable>(options);
-  const bool is_float16 = GetParam() == FloatType::kFloat16;
+  const bool is_float16 = type() == FloatType::kFloat16;
   const float large = is_float16 ? 65504.0f : 3.38e38f;
   const float more = is_float16 ? 100.0f : 2.2e36f;  // finite as float32
   ASSERT_OK(table->Initialize(Floats{large, 1.0f, large}, 1));
@@ -367,11 +381,10 @@ TEST_P(NarrowValuesTest, OverflowsAreCounted) {
 
 TEST_P(NarrowValuesTest, OtherMemoriesRefuseThem) {
   for (const RowStorage storage :
-       {RowStorage::kHbm, RowStorage::kDramSsd, RowStorage::kHbmDram}) {
+       {RowStorage::kHbm, RowStorage::kHbmDram, RowStorage::kHbmDramSsd}) {
     TableOptions options = Options(4);
     options.storage = storage;
-    options.path = ::testing::TempDir() + "narrow";
-    options.memory_bytes = 1 << 20;
+    options.memory_bytes = options.second_memory_bytes = 1 << 20;
     EmbeddingTable table(options);
     const Status status = table.Initialize(Floats(4), 1);
     ASSERT_EQ(status.code(), StatusCode::kFailedPrecondition);
@@ -385,12 +398,14 @@ TEST_P(NarrowValuesTest, OtherMemoriesRefuseThem) {
   ASSERT_OK(table.Initialize(Floats(4), 1));
   std::string why;
   EXPECT_EQ(table.storage(&why), RowStorage::kDram);
-  EXPECT_NE(why.find("need rows in CPU memory"), std::string::npos) << why;
+  EXPECT_NE(why.find("need rows without GPU memory"), std::string::npos) << why;
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, NarrowValuesTest,
-                         ::testing::Values(FloatType::kFloat16,
-                                           FloatType::kBFloat16));
+INSTANTIATE_TEST_SUITE_P(
+    Types, NarrowValuesTest,
+    ::testing::Combine(
+        ::testing::Values(FloatType::kFloat16, FloatType::kBFloat16),
+        ::testing::Values(RowStorage::kDram, RowStorage::kDramSsd)));
 
 }  // namespace
 }  // namespace ev

@@ -3,13 +3,16 @@
 //
 // Tests updates of rows with narrow values. row_rule_test.cc tests the rules.
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/engine/base/float_math.h"
+#include "kernels/engine/base/random_rounding.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/testing/guarded_array.h"
 
@@ -95,6 +98,53 @@ TEST(NarrowRowTest, EveryRuleComputesInFloat32AndRoundsOnce) {
                 << c.name;
           }
         }
+      }
+    }
+  }
+}
+
+// Rows of ordinary numbers, and rows with a zero, a subnormal or too large a
+// number, take different paths.
+TEST(NarrowRowTest, RowsAreRoundedLikeSingleNumbers) {
+  std::unique_ptr<const RowRule> rule;
+  ASSERT_TRUE(MakeRowRule("SGD", std::vector<float>{1.0f}, &rule).ok());
+  std::mt19937 random(5);
+  for (const FloatType type : {FloatType::kFloat16, FloatType::kBFloat16}) {
+    for (const int64_t dim : {1, 7, 16, 40, 64, 128}) {
+      for (uint64_t row = 0; row < 200; ++row) {
+        // Zero values; a step leads to the number to be rounded.
+        std::vector<float> value((dim + 1) / 2), grad(dim);
+        for (float& g : grad) {
+          g = std::ldexp(
+              static_cast<float>(random()) / (1u << 31) - 1.0f,
+              row % 2 == 0 ? -3 : static_cast<int>(random() % 45) - 28);
+        }
+        const uint64_t salt = RoundingSalt(UpdateSalt(3, row), 17);
+        testing::GuardedArray<float> guarded(value);
+        float* const at = guarded.data();
+        int64_t overflows = 0, expected_overflows = 0;
+        RowBlock block;
+        block.rows = &at;
+        block.grads = grad.data();
+        block.num_rows = 1;
+        block.dim = dim;
+        block.value_type = type;
+        block.salts = &salt;
+        block.overflows = &overflows;
+        rule->Apply(block);
+        for (int64_t j = 0; j < dim; ++j) {
+          const float exact = 0.0f - grad[j];
+          const uint32_t bits = RandomBitsOfColumn(salt, j);
+          const uint32_t expected = type == FloatType::kFloat16
+                                        ? RoundRandomlyToFloat16(exact, bits)
+                                        : RoundRandomlyToBFloat16(exact, bits);
+          ASSERT_EQ(reinterpret_cast<const uint16_t*>(at)[j], expected)
+              << exact << " " << j;
+          if ((expected & 0x7FFF) == 0x7C00 && type == FloatType::kFloat16) {
+            expected_overflows = 1;
+          }
+        }
+        ASSERT_EQ(overflows, expected_overflows);
       }
     }
   }

@@ -57,14 +57,18 @@ Status MakeHbm(const RowHomeOptions& options, TableRows* made) {
   return Status::OK();
 }
 
-// OK if every memory may have these values.
+// OK if the storage may have these values.
 Status CheckValueType(const RowHomeOptions& options) {
-  if (options.value_type == FloatType::kFloat32) return Status::OK();
+  if (options.value_type == FloatType::kFloat32 ||
+      options.storage == RowStorage::kDramSsd) {
+    return Status::OK();
+  }
   return FailedPrecondition("values of " +
                             std::string(FloatTypeName(options.value_type)) +
-                            " need rows in CPU memory alone, got storage '" +
+                            " need rows without GPU memory, got storage '" +
                             RowStorageName(options.storage) +
-                            "': use storage 'dram', or values of float32");
+                            "': use storage 'dram' or 'dram_ssd', or values "
+                            "of float32");
 }
 
 Status MakeAuto(const RowHomeOptions& options, TableRows* made) {

@@ -31,9 +31,8 @@ struct TableRows {
 
 // FailedPrecondition: kHbm, kHbmDram or kHbmDramSsd without GPU code, driver or
 // GPU; kDramSsd or kHbmDramSsd with a directory that cannot be used; narrow
-// values in another storage than kDram and kAuto.
-// InvalidArgument: memory_bytes
-// is too small. ResourceExhausted. Errors do not name the table. kAuto uses GPU
+// values in GPU memory. InvalidArgument: memory_bytes is too small.
+// ResourceExhausted. Errors do not name the table. kAuto uses GPU
 // memory unless that is a FailedPrecondition, and CPU memory then. After an
 // error *rows is unchanged. Throws std::bad_alloc.
 Status MakeRowHome(const RowHomeOptions& options, TableRows* rows);

@@ -178,8 +178,7 @@ class RowHome {
   // that must run alone.
   //
   // *held is false, and nothing is done, if the CPU cannot address that many
-  // rows at once. Use Read to copy them then. A home with narrow values holds
-  // any number of rows.
+  // rows at once. Use Read to copy them then.
   virtual Status Hold(Span<const RowHandle> handles, const float** rows,
                       std::unique_ptr<RowHold>* hold, bool* held) = 0;
 

@@ -86,7 +86,7 @@ struct RowStorageOptions {
   // kHbmDramSsd: bytes for the rows in CPU memory; at least one row.
   int64_t second_memory_bytes = 0;
   // Type of the numbers of the values; slots are float32. A narrow one needs
-  // kDram or kAuto, which then uses CPU memory.
+  // kDram, kDramSsd or kAuto, which then uses CPU memory.
   FloatType value_type = FloatType::kFloat32;
   // Decides which rows are in the faster of two memories.
   CacheStrategy tier_strategy = CacheStrategy::kLfu;

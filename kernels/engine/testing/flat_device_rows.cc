@@ -77,7 +77,7 @@ class FlatGpuRows : public GpuRowHome, public RowTiers {
     return Refuse();
   }
   Status Apply(const RowRule&, Span<const RowHandle>, Span<const int>,
-               const float*) override {
+               const float*, const uint64_t*) override {
     return Refuse();
   }
   Status StartGradients(ConstFloats, int64_t,

@@ -222,7 +222,7 @@ class EmbeddingVariableOption(object):
     value_dtype: `tf.float32`, `tf.float16` or `tf.bfloat16`, the type in which rows keep
       their values, or None for that of `get_embedding_variable`, else float32. Lookups,
       gradients, slots and arithmetic are float32. A narrower type needs
-      `StorageType.DRAM`. Not an option of DeepRec.
+      `StorageType.DRAM` or `DRAM_SSDHASH`. Not an option of DeepRec.
     value_rounding: how an update rounds values to a narrower type: "stochastic", to one
       of the two neighbours, the nearer the likelier, so that small steps are kept on
       average; or "nearest", which drops steps below half of the neighbours' distance.
@@ -403,10 +403,10 @@ def _check_values(name, option):
                      (name, STOCHASTIC, NEAREST, option.value_rounding))
   dtype = value_dtype(name, option)
   storage = storages.of_type(option.storage_option.storage_type)
-  if dtype != dtypes.float32 and storage.name not in ("dram", AUTO):
+  if dtype != dtypes.float32 and storage.name not in ("dram", "dram_ssd", AUTO):
     raise NotImplementedError(
-        "embedding variable '%s': value_dtype %s: this version keeps such values in CPU "
-        "memory alone, got storage '%s'. Use StorageType.DRAM, or float32" %
+        "embedding variable '%s': value_dtype %s: this version keeps no such values in GPU "
+        "memory, got storage '%s'. Use StorageType.DRAM or DRAM_SSDHASH, or float32" %
         (name, dtype.name, storage.name))
 
 

@@ -3,6 +3,8 @@
 
 #include "kernels/engine/embedding/lookup/find_rows.h"
 
+#include "kernels/engine/base/typed_columns.h"
+
 namespace ev {
 namespace {
 
@@ -43,8 +45,17 @@ Status FindRows(PlannedTable* planned, int64_t begin, int64_t end,
   }
   float* const copies = planned->ReserveCopies() + begin * planned->dim;
   EV_RETURN_IF_ERROR(table.ReadValues(keys, planned->handles + begin, copies));
+  const FloatType type = planned->row_type();
+  const bool is_narrow = type != FloatType::kFloat32;
+  std::vector<float> wide(is_narrow ? planned->dim : 0);
   for (int64_t u = begin; u < end; ++u) {
-    planned->rows[u] = copies + (u - begin) * planned->dim;
+    float* const row = copies + (u - begin) * planned->dim;
+    planned->rows[u] = row;
+    if (!is_narrow) continue;
+    // Other rows of the table may be held, in the table's type.
+    std::copy_n(row, planned->dim, wide.data());
+    WriteNumbers(wide.data(), planned->dim,
+                 MutableFloats(reinterpret_cast<char*>(row), type));
   }
   return Status::OK();
 }

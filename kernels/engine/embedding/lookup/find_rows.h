@@ -57,8 +57,9 @@ void FindHandles(PlannedTable* planned, int64_t begin, int64_t end);
 
 // Like FindHandles, and sets planned->rows for the CPU to read. If the lookup
 // keeps rows (planned_table.h) they are copies, since the gradient may read
-// them after the update. Otherwise they point into the home, or to copies if
-// the home cannot hold rows. Errors name the table. Throws std::bad_alloc.
+// them after the update. Otherwise they point into the home, or to copies in
+// the home's type if it cannot hold that many rows. Errors name the table.
+// Throws std::bad_alloc.
 Status FindRows(PlannedTable* planned, int64_t begin, int64_t end,
                 RowHolds* holds);
 

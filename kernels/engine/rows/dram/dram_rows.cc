@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/engine/base/float_math.h"
+#include "kernels/engine/base/typed_columns.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
@@ -35,19 +35,6 @@ inline float* RowAt(const SlabView& view, RowHandle handle) {
   return reinterpret_cast<float*>(view.Address(handle));
 }
 
-// Rounds n numbers to nearest.
-void WriteNumbers(const float* from, int64_t n, MutableFloats to) {
-  VisitFloats(to, [&](auto* numbers) {
-    for (int64_t j = 0; j < n; ++j) Narrow(from[j], numbers + j);
-  });
-}
-
-void ReadNumbers(MutableFloats from, int64_t n, float* to) {
-  VisitFloats(from, [&](const auto* numbers) {
-    for (int64_t j = 0; j < n; ++j) to[j] = Widen(numbers[j]);
-  });
-}
-
 }  // namespace
 
 const RowHomeCosts& DramRows::costs() const {
@@ -59,7 +46,8 @@ Status DramRows::NewRow(RowHandle handle, int64_t default_row) {
   const int64_t dim = shape_.dim();
   float* const to = store_->Row(handle);
   to[shape_.offset(1) - 1] = 0.0f;  // padding, if the value has some
-  WriteNumbers(default_rows_.data() + default_row * dim, dim, ColumnOf(to, 0));
+  WriteNumbers(default_rows_.data() + default_row * dim, dim,
+               ColumnOf(shape_, to, 0));
   shape_.FillSlots(0, to);
   return Status::OK();
 }
@@ -89,10 +77,10 @@ Status DramRows::ReadColumnsOnce(Span<const RowHandle> handles,
     if (i + kRowsAhead < handles.size()) {
       store_->PrefetchRow(handles[i + kRowsAhead], shape_.floats());
     }
-    float* const row = store_->Row(handles[i]);
+    const float* const row = store_->Row(handles[i]);
     for (size_t c = 0; c < columns.size(); ++c) {
       const int64_t width = shape_.width(columns[c]);
-      ReadNumbers(ColumnOf(row, columns[c]), width, out[c] + i * width);
+      ReadNumbers(ColumnOf(shape_, row, columns[c]), width, out[c] + i * width);
     }
   }
   return Status::OK();
@@ -106,8 +94,8 @@ Status DramRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
     if (i + kRowsAhead < handles.size()) {
       store_->PrefetchRow(handles[i + kRowsAhead], shape_.offset(1));
     }
-    float* const row = store_->Row(handles[i]);
-    if (is_narrow) ReadNumbers(ColumnOf(row, 0), dim, widened.data());
+    const float* const row = store_->Row(handles[i]);
+    if (is_narrow) ReadNumbers(ColumnOf(shape_, row, 0), dim, widened.data());
     out[i] = SumOfSquares(is_narrow ? widened.data() : row, dim);
   }
   return Status::OK();
@@ -123,7 +111,7 @@ Status DramRows::Write(Span<const RowHandle> handles, int column,
                     width * sizeof(float));
     }
     WriteNumbers(in + i * width, width,
-                 ColumnOf(RowAt(view, handles[i]), column));
+                 ColumnOf(shape_, RowAt(view, handles[i]), column));
   }
   return Status::OK();
 }

@@ -59,11 +59,6 @@ class DramRows : public RowHome {
   const RowHomeCosts& costs() const override;
 
  private:
-  MutableFloats ColumnOf(float* row, int column) const {
-    return MutableFloats(reinterpret_cast<char*>(row + shape_.offset(column)),
-                         shape_.type(column));
-  }
-
   RowShape shape_;  // changed only by calls that run alone
   const Span<const float> default_rows_;
   RowStore* const store_;

@@ -4,6 +4,7 @@
 #include "kernels/engine/rows/ssd/ssd_rows.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstdlib>
 #include <new>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "kernels/engine/base/row_shape.h"
+#include "kernels/engine/base/typed_columns.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
@@ -58,6 +60,7 @@ Status Open(const RowHomeOptions& options, std::unique_ptr<TieredRows>* rows) {
   EV_RETURN_IF_ERROR(
       RowDirectory::Open(OfRank(options.path), options.name, &tiers.directory));
   tiers.dim = options.dim;
+  tiers.value_type = options.value_type;
   tiers.default_rows = options.default_rows;
   tiers.memory_bytes = options.memory_bytes;
   tiers.strategy = options.tier_strategy;
@@ -99,8 +102,9 @@ class HeldRows : public RowHold {
 
 class SsdRows : public RowHome, public RowTiers {
  public:
-  SsdRows(int64_t dim, std::unique_ptr<TieredRows> rows)
-      : shape_(dim), rows_(std::move(rows)) {}
+  // shape: without slots.
+  SsdRows(const RowShape& shape, std::unique_ptr<TieredRows> rows)
+      : shape_(shape), rows_(std::move(rows)) {}
 
   Status NewRow(RowHandle handle, int64_t default_row) override {
     return rows_->NewRow(handle, default_row);
@@ -116,7 +120,7 @@ class SsdRows : public RowHome, public RowTiers {
                                ? to + i * width
                                : stretch->rows[i] + offset;
       }
-      CopyRows(stretch->from, 0, stretch->size, width, to);
+      CopyRows(stretch->from, 0, stretch->size, width, to, shape_.type(column));
     });
   }
 
@@ -134,14 +138,16 @@ class SsdRows : public RowHome, public RowTiers {
 
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override {
     try {
-      const int64_t dim = shape_.dim();
-      std::vector<float> values(kRowsAtOnce * dim);
+      const int64_t dim = shape_.dim(), stored = shape_.offset(1);
+      std::vector<float> values(kRowsAtOnce * stored), value(dim);
       for (size_t begin = 0; begin < handles.size(); begin += kRowsAtOnce) {
         const size_t n = std::min(kRowsAtOnce, handles.size() - begin);
         EV_RETURN_IF_ERROR(
-            rows_->Copy(handles.subspan(begin, n), 0, dim, values.data()));
+            rows_->Copy(handles.subspan(begin, n), 0, stored, values.data()));
         for (size_t i = 0; i < n; ++i) {
-          out[begin + i] = SumOfSquares(values.data() + i * dim, dim);
+          const float* const row = values.data() + i * stored;
+          ReadNumbers(ColumnOf(shape_, row, 0), dim, value.data());
+          out[begin + i] = SumOfSquares(value.data(), dim);
         }
       }
       return Status::OK();
@@ -155,7 +161,7 @@ class SsdRows : public RowHome, public RowTiers {
                          Span<float* const> out) override {
     try {
       const int last = *std::max_element(columns.begin(), columns.end());
-      const int64_t floats = shape_.offset(last) + shape_.width(last);
+      const int64_t floats = shape_.offset(last + 1);
       std::vector<float> rows(std::min(kRowsAtOnce, handles.size()) * floats);
       for (size_t begin = 0; begin < handles.size(); begin += kRowsAtOnce) {
         const size_t n = std::min(kRowsAtOnce, handles.size() - begin);
@@ -163,9 +169,10 @@ class SsdRows : public RowHome, public RowTiers {
             rows_->Copy(handles.subspan(begin, n), 0, floats, rows.data()));
         for (size_t c = 0; c < columns.size(); ++c) {
           const int64_t width = shape_.width(columns[c]);
-          const float* const from = rows.data() + shape_.offset(columns[c]);
           for (size_t i = 0; i < n; ++i) {
-            std::copy_n(from + i * floats, width, out[c] + (begin + i) * width);
+            const float* const row = rows.data() + i * floats;
+            ReadNumbers(ColumnOf(shape_, row, columns[c]), width,
+                        out[c] + (begin + i) * width);
           }
         }
       }
@@ -181,18 +188,19 @@ class SsdRows : public RowHome, public RowTiers {
 
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override {
-    const int64_t offset = shape_.offset(column), width = shape_.width(column);
+    const int64_t width = shape_.width(column);
     return WithRows(handles, Use::kWrites, [&](size_t begin, Stretch* stretch) {
       for (size_t i = 0; i < stretch->size; ++i) {
         if (stretch->rows[i] == nullptr) continue;
-        std::copy_n(in + (begin + i) * width, width, stretch->rows[i] + offset);
+        WriteNumbers(in + (begin + i) * width, width,
+                     ColumnOf(shape_, stretch->rows[i], column));
       }
     });
   }
 
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
                Span<const int> slot_columns, const float* grads,
-               const uint64_t* /*salts*/) override {
+               const uint64_t* salts) override {
     int64_t offsets[kMaxRuleSlots];
     for (size_t k = 0; k < slot_columns.size(); ++k) {
       offsets[k] = shape_.offset(1 + slot_columns[k]);
@@ -200,18 +208,28 @@ class SsdRows : public RowHome, public RowTiers {
     RowBlock block;
     block.dim = shape_.dim();
     block.slot_offsets = offsets;
-    return WithRows(handles, Use::kWrites, [&](size_t begin, Stretch* stretch) {
-      // Gradients are adjacent. A run ends at a handle without a row.
-      for (size_t i = 0; i < stretch->size;) {
-        size_t end = i;
-        while (end < stretch->size && stretch->rows[end] != nullptr) ++end;
-        block.rows = stretch->rows + i;
-        block.grads = grads + (begin + i) * block.dim;
-        block.num_rows = static_cast<int64_t>(end - i);
-        if (end > i) rule.Apply(block);
-        i = end + 1;
-      }
-    });
+    block.value_type = shape_.value_type();
+    int64_t overflows = 0;
+    block.overflows = &overflows;
+    const Status status =
+        WithRows(handles, Use::kWrites, [&](size_t begin, Stretch* stretch) {
+          // Gradients are adjacent. A run ends at a handle without a row.
+          for (size_t i = 0; i < stretch->size;) {
+            size_t end = i;
+            while (end < stretch->size && stretch->rows[end] != nullptr) ++end;
+            block.rows = stretch->rows + i;
+            block.grads = grads + (begin + i) * block.dim;
+            if (salts != nullptr) block.salts = salts + begin + i;
+            block.num_rows = static_cast<int64_t>(end - i);
+            if (end > i) rule.Apply(block);
+            i = end + 1;
+          }
+        });
+    overflows_.fetch_add(overflows, std::memory_order_relaxed);
+    return status;
+  }
+  int64_t overflows() const override {
+    return overflows_.load(std::memory_order_relaxed);
   }
 
   Status Reserve(int64_t rows) override {
@@ -285,6 +303,7 @@ class SsdRows : public RowHome, public RowTiers {
 
   RowShape shape_;  // changed only by calls that run alone
   const std::unique_ptr<TieredRows> rows_;
+  std::atomic<int64_t> overflows_{0};
 };
 
 }  // namespace
@@ -293,7 +312,8 @@ Status MakeSsdRows(const RowHomeOptions& options,
                    std::unique_ptr<RowHome>* rows) {
   std::unique_ptr<TieredRows> made;
   EV_RETURN_IF_ERROR(Open(options, &made));
-  rows->reset(new SsdRows(options.dim, std::move(made)));
+  rows->reset(new SsdRows(RowShape(options.dim, {}, 1, options.value_type),
+                          std::move(made)));
   return Status::OK();
 }
 

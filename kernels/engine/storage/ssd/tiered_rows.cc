@@ -34,7 +34,8 @@ EV_READS_LIVE_ROWS void CopyLive(const float* from, int64_t count, float* to) {
 TieredRows::TieredRows(const TieredRowsOptions& options)
     : budget_(options.memory_bytes),
       compacts_in_thread_(options.compacts_in_thread),
-      fresh_(options.dim, options.default_rows),
+      fresh_(RowShape(options.dim, {}, 1, options.value_type),
+             options.default_rows),
       ranks_(options.strategy),
       entries_(sizeof(Entry), kEntriesLog2),
       handles_(sizeof(RowHandle), kHandlesLog2),

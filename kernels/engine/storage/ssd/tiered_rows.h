@@ -53,6 +53,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/row_shape.h"
 #include "kernels/engine/base/span.h"
@@ -71,6 +72,7 @@ namespace ev {
 
 struct TieredRowsOptions {
   int64_t dim = 0;
+  FloatType value_type = FloatType::kFloat32;
   Span<const float> default_rows;  // [R, dim], copied
   std::shared_ptr<RowDirectory> directory;
   int64_t memory_bytes = 0;  // for rows in memory; at least one row

@@ -13,28 +13,33 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/row_shape.h"
 #include "kernels/engine/base/span.h"
+#include "kernels/engine/base/typed_columns.h"
 
 namespace ev {
 
 // Thread-safe except for SetShape.
 class FreshRows {
  public:
-  // default_rows: [R, dim], copied. Rows start without slots.
-  FreshRows(int64_t dim, Span<const float> default_rows)
-      : shape_(dim), defaults_(default_rows.begin(), default_rows.end()) {}
+  // shape: without slots. default_rows: [R, dim], copied.
+  FreshRows(const RowShape& shape, Span<const float> default_rows)
+      : shape_(shape),
+        defaults_(default_rows.size() * FloatBytes(shape.value_type())) {
+    WriteNumbers(default_rows.data(), static_cast<int64_t>(default_rows.size()),
+                 MutableFloats(defaults_.data(), shape.value_type()));
+  }
 
   const RowShape& shape() const { return shape_; }
   int64_t dim() const { return shape_.dim(); }
   int64_t floats() const { return shape_.floats(); }
-  const float* default_row(int64_t r) const {
-    return defaults_.data() + r * dim();
-  }
 
   // Writes the initial contents to row: [floats()].
   void Fill(int64_t default_row, float* row) const {
-    std::copy_n(this->default_row(default_row), dim(), row);
+    const int64_t bytes = dim() * FloatBytes(shape_.value_type());
+    row[shape_.offset(1) - 1] = 0.0f;  // padding, if the value has some
+    std::memcpy(row, defaults_.data() + default_row * bytes, bytes);
     shape_.FillSlots(0, row);
   }
 
@@ -54,7 +59,7 @@ class FreshRows {
 
  private:
   RowShape shape_;
-  const std::vector<float> defaults_;
+  std::vector<char> defaults_;  // numbers of the values' type
 };
 
 }  // namespace ev
