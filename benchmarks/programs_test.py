@@ -109,8 +109,9 @@ class ProgramsTest(parameterized.TestCase):
     self.assertRegex(text, r"float16: largest difference of AUC \d")
 
   def test_row_types_of_training_run(self):
-    code, text = _run([_path("//benchmarks:row_types"), "--training", "--seeds=1",
-                       "--train_samples=2048", "--eval_samples=500", "--batch_size=512"])
+    code, text = _run([_path("//benchmarks:row_types"), "--training=float32,bfloat16 nearest",
+                       "--seeds=1", "--train_samples=2048", "--eval_samples=500",
+                       "--batch_size=512"])
     self.assertEqual(code, 0, text)
     self.assertRegex(text, r"bfloat16 nearest: largest difference of AUC \d")
 

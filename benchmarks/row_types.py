@@ -3,7 +3,7 @@
 """Measures what rows of 16 and 8 bits cost: AUC and normalised entropy.
 
   bazel run //benchmarks:row_types
-  bazel run //benchmarks:row_types -- --training
+  bazel run //benchmarks:row_types -- --training=all
 
 For each seed trains examples/train_ctr.py's model on generated data in Criteo's format.
 With --training once with each type of values and rounding, and twice with float32 and other
@@ -41,7 +41,8 @@ flags.DEFINE_integer("seeds", 3, "Models to train.", lower_bound=1)
 flags.DEFINE_integer("train_samples", 1200000, "Samples to generate for the training.",
                      lower_bound=1)
 
-flags.DEFINE_bool("training", False, "Train with rows of fewer bytes, instead of serving them.")
+flags.DEFINE_list("training", [], "Train with these types of values, instead of serving them in "
+                  "fewer bytes; all: each one.")
 
 _EVAL_BATCH = 8192
 
@@ -49,8 +50,8 @@ _EVAL_BATCH = 8192
 # training is what others are compared to.
 _TRAININGS = collections.OrderedDict([
     ("float32", ("float32", "nearest", 0)),
-    ("float32, other weights", ("float32", "nearest", 1000)),
-    ("float32, yet others", ("float32", "nearest", 2000)),
+    ("float32 other weights", ("float32", "nearest", 1000)),
+    ("float32 yet others", ("float32", "nearest", 2000)),
     ("float16 stochastic", ("float16", "stochastic", 0)),
     ("float16 nearest", ("float16", "nearest", 0)),
     ("bfloat16 stochastic", ("bfloat16", "stochastic", 0)),
@@ -111,7 +112,9 @@ def main(argv):
     raise app.UsageError("expected no arguments, got %s" % " ".join(argv[1:]))
   FLAGS.demo, FLAGS.steps = True, FLAGS.steps or FLAGS.train_samples // FLAGS.batch_size
   tf.logging.set_verbosity(tf.logging.ERROR)
-  ways = list(_TRAININGS) if FLAGS.training else packed_rows.ROW_TYPES
+  ways = packed_rows.ROW_TYPES
+  if FLAGS.training:
+    ways = list(_TRAININGS) if FLAGS.training == ["all"] else FLAGS.training
   worst = dict.fromkeys(ways[1:], (0., 0.))
   for seed in range(1, FLAGS.seeds + 1):
     with tempfile.TemporaryDirectory(prefix="row_types_") as folder:

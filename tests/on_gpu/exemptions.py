@@ -35,7 +35,6 @@ LIST = [
     Exemption("gpu_test", "PartsTest.test_parts_give_the_bits_of_one_op*", _CPU_DEVICE),
     Exemption("dynamic_variable_test", "*.test_where_rows_are[34]*", _DRAM),
     Exemption("options_test", "*.test_storage_of_rows*", _DRAM),
-    Exemption("narrow_values_test", "*", _DRAM),
     Exemption("install_test", "SummariesTest.*",
               "counts the charts of tables in CPU memory; those on a GPU have hits and "
               "misses besides"),

@@ -76,9 +76,13 @@ EV_READS_LIVE_ROWS_INLINE F8 Load8(const Float16* p) {
   return wide;
 }
 EV_READS_LIVE_ROWS_INLINE F8 Load8(const BFloat16* p) {
-  typedef uint32_t U8 __attribute__((vector_size(32)));
-  return WidenBFloat16<F8>(
-      __builtin_convertvector(*reinterpret_cast<const H8*>(p), U8));
+  // The upper halves of floats whose lower halves are zero.
+  const H8 zeros = {}, halves = *reinterpret_cast<const H8*>(p);
+  const H8 low = __builtin_shuffle(zeros, halves, H8{0, 8, 1, 9, 2, 10, 3, 11});
+  const H8 high =
+      __builtin_shuffle(zeros, halves, H8{4, 12, 5, 13, 6, 14, 7, 15});
+  const F4 a = BitsOfFloats<F4>(low), b = BitsOfFloats<F4>(high);
+  return F8{a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]};
 }
 
 template <typename Round>
