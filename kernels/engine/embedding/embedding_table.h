@@ -79,6 +79,8 @@ struct TableOptions : RowStorageOptions {
   // With a narrow value_type: updates round values to nearest. Otherwise
   // stochastically (base/random_rounding.h).
   bool rounds_to_nearest = false;
+  int64_t rounding_seed =
+      0;  // of the stochastic rounding; a restore replaces it
   // Versions are timestamps, not step numbers, so calls of different steps may
   // share one. If a table is full, LFU and FIFO then spare only the rows of the
   // evicting call, not all rows with its version.

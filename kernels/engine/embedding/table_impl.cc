@@ -9,7 +9,6 @@
 #include <new>
 #include <utility>
 
-#include "kernels/engine/base/hash.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/frozen_rows.h"
@@ -22,25 +21,6 @@ constexpr int64_t kKeysPerTask = 2048;  // of a search in the index
 uint64_t NextNumber() {
   static std::atomic<uint64_t> next{0};
   return next.fetch_add(1, std::memory_order_relaxed);
-}
-
-// Returns the seed of a table's rounding: a hash of its name without the number
-// of a part, so that a table may be split differently.
-uint64_t SeedOf(const std::string& name) {
-  size_t end = name.find_last_not_of("0123456789") + 1;
-  constexpr char kPart[] = "/part_";
-  constexpr size_t kLength = sizeof(kPart) - 1;
-  if (end == name.size() || end < kLength ||
-      name.compare(end - kLength, kLength, kPart) != 0) {
-    end = name.size();
-  } else {
-    end -= kLength;
-  }
-  uint64_t seed = 0;
-  for (size_t i = 0; i < end; ++i) {
-    seed = MixKey(static_cast<int64_t>(seed ^ static_cast<uint8_t>(name[i])));
-  }
-  return seed;
 }
 
 // Creates rows and records them in a journal before they can be found.
@@ -84,7 +64,7 @@ EmbeddingTable::Impl::Impl(const TableOptions& o)
     : options(o.Completed()),
       number(NextNumber()),
       hand(std::hash<std::string>()(options.name)),
-      rounding_seed(SeedOf(options.name)) {}
+      rounding_seed(static_cast<uint64_t>(options.rounding_seed)) {}
 
 Status EmbeddingTable::Impl::CheckInitialized() const {
   if (initialized.load(std::memory_order_acquire)) return Status::OK();

@@ -65,6 +65,7 @@ Status ReadOptions(OpKernelConstruction* context, ev::TableOptions* options) {
       FloatTypeOf(from.Get<tensorflow::DataType>("value_dtype"));
   options->rounds_to_nearest =
       from.Get<std::string>("value_rounding") == "nearest";
+  options->rounding_seed = from.Int("value_seed");
   ev::AdmissionOptions& admission = options->admission;
   const auto filter = from.Get<std::string>("filter");
   admission.threshold = from.Int("filter_freq");
@@ -131,6 +132,7 @@ class HandleOp : public OpKernel {
             got.int32_keys == options_.int32_keys &&
             got.value_type == options_.value_type &&
             got.rounds_to_nearest == options_.rounds_to_nearest &&
+            got.rounding_seed == options_.rounding_seed &&
             got.versions_are_times == options_.versions_are_times &&
             got.admission == options_.admission &&
             got.capacity == options_.capacity && got.path == options_.path &&

@@ -52,6 +52,7 @@ REGISTER_OP("EvHandle")
     .Attr("key_dtype: {int64, int32} = DT_INT64")
     .Attr("value_dtype: {float, half, bfloat16} = DT_FLOAT")
     .Attr("value_rounding: {'stochastic', 'nearest'} = 'stochastic'")
+    .Attr("value_seed: int = 0")
     .Attr("record_frequency: bool = false")
     .Attr("record_version: bool = false")
     .Attr("filter: {'none', 'counter', 'bloom'} = 'none'")
@@ -93,6 +94,7 @@ value_dtype: The type in which rows keep values; slots are float. Not with rows 
   memory.
 value_rounding: How an update rounds values to a narrower type: to one of the two
   neighbours, the nearer the likelier, or to the nearest.
+value_seed: Seed of that rounding, until a checkpoint is restored.
 record_frequency: Count for each key how often it was trained.
 record_version: Keep for each key the global step of its last update.
 filter: How occurrences of keys without a row are counted: by one counter each, or by a

@@ -12,7 +12,9 @@ import numbers
 import os
 import re
 import sys
+import zlib
 
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.ops import handle_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import tf
@@ -403,7 +405,8 @@ def _check_values(name, option):
                      (name, STOCHASTIC, NEAREST, option.value_rounding))
   dtype = value_dtype(name, option)
   storage = storages.of_type(option.storage_option.storage_type)
-  if dtype != dtypes.float32 and storage.name not in ("dram", "dram_ssd", AUTO):
+  if (dtype != dtypes.float32 and storage.may_use_gpu and
+      storage is not storages.AUTO):
     raise NotImplementedError(
         "embedding variable '%s': value_dtype %s: this version keeps no such values in GPU "
         "memory, got storage '%s'. Use StorageType.DRAM or DRAM_SSDHASH, or float32" %
@@ -419,6 +422,10 @@ def to_table_options(name, option):
     option: `EmbeddingVariableOption`.
   """
   table = dict(value_dtype=value_dtype(name, option), value_rounding=option.value_rounding)
+  if table["value_dtype"] != dtypes.float32:
+    # The same for all parts, so that the bits do not depend on their number.
+    whole, _ = tensor_names.split_part(name)
+    table["value_seed"] = zlib.crc32(whole.encode())
   strategy = option.filter_strategy
   if strategy is not None and strategy.filter_freq:
     is_bloom = isinstance(strategy, CBFFilter) and strategy.max_element_size > 0
