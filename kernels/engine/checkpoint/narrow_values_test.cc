@@ -216,7 +216,7 @@ TEST_P(NarrowValuesTest, ARowTakesHalfOfTheBytes) {
 
 TEST_P(NarrowValuesTest, NearestRoundingIsThatOfOneUpdate) {
   for (const int64_t dim : {1, 5, 16, 31, 64}) {
-    for (const std::string& rule : {"Adagrad", "RowWiseAdagrad", "SGD"}) {
+    for (const std::string rule : {"Adagrad", "RowWiseAdagrad", "SGD"}) {
       std::vector<SlotSpec> slots;
       Floats hyper = {0.05f};
       if (rule == "Adagrad") slots = kAdagradSlots;
