@@ -27,7 +27,7 @@ _DIM = 2
 class _Model(object):
   """Trains table `v` in a graph of its own."""
 
-  def __init__(self, parts=None, counter=0, key_dtype=tf.int64):
+  def __init__(self, parts=None, counter=0, key_dtype=tf.int64, value_dtype=tf.float32):
     self.graph = tf.Graph()
     os.environ["TF_RECORD_FREQ"] = os.environ["TF_RECORD_VERSION"] = "1"
     with self.graph.as_default():
@@ -35,7 +35,7 @@ class _Model(object):
       option = ev.EmbeddingVariableOption(
           filter_option=ev.CounterFilter(counter) if counter else None)
       v = tf.get_embedding_variable(
-          "v", _DIM, key_dtype=key_dtype, ev_option=option,
+          "v", _DIM, key_dtype=key_dtype, value_dtype=value_dtype, ev_option=option,
           initializer=tf.random_normal_initializer(seed=7),
           partitioner=parts and tf.fixed_size_partitioner(parts))
       dense = tf.get_variable("dense", [_DIM])
@@ -96,7 +96,8 @@ class DeltasTest(parameterized.TestCase):
     return model, last
 
   @parameterized.parameters(
-      {}, {"counter": 2, "parts": 3}, {"key_dtype": tf.int32})
+      {}, {"counter": 2, "parts": 3}, {"key_dtype": tf.int32},
+      {"value_dtype": tf.float16, "parts": 2})
   def test_every_column_is_that_of_a_full_checkpoint_of_the_last_state(self, **kwargs):
     _, last = self.trained(**kwargs)
     out, err = self.run_tool("diff", self.prefix, last)
@@ -115,7 +116,7 @@ class DeltasTest(parameterized.TestCase):
           got = piece.read(prefix, column.name)
           np.testing.assert_array_equal(got, expected[name], name)
           self.assertEqual(got.dtype, expected[name].dtype, name)
-      for tensor in tensor_names.TABLE_TENSORS:
+      for tensor in tensor_names.table_tensors(kwargs.get("value_dtype", tf.float32)):
         np.testing.assert_array_equal(
             piece.table_tensor(tensor), expected[piece.tensor(tensor.name)])
     whole = checkpoint_tables.Checkpoint(last).table("v")
