@@ -58,8 +58,9 @@ def get_embedding_variable(name,
                            ev_option=None):
   """Gets an existing embedding variable, or creates one.
 
-  If the variable exists, `ev_option`, `initializer`, `trainable` and `collections` of this
-  call have no effect, and a warning reports those that differ from the variable's. In
+  If the variable exists, `ev_option`, `value_dtype`, `initializer`, `trainable` and
+  `collections` of this call have no effect, and a warning reports those that differ from
+  the variable's. In
   eager execution every call creates a new table.
 
   An embedding variable is a hash table from integer keys to rows of floats. A lookup
@@ -124,7 +125,7 @@ def get_embedding_variable(name,
     if value is not None:
       raise ValueError("embedding variable '%s': %s has no meaning for a table "
                        "and must be None" % (full_name, argument))
-  has_option = bool(ev_option or steps_to_live or value_dtype)
+  has_option = bool(ev_option or steps_to_live)
   ev_option = ev_option or options.EmbeddingVariableOption()
   ev_option = with_old_arguments(full_name, steps_to_live, init_data_source, ev_option)
   ev_option = _with_value_dtype(full_name, value_dtype, ev_option)
@@ -136,7 +137,8 @@ def get_embedding_variable(name,
   table = _Table(full_name, dim, key_dtype,
                  _choose_initializer(full_name, scope, initializer, ev_option),
                  ev_option,
-                 _Asked(has_option, initializer is not None, trainable, collections))
+                 _Asked(has_option, initializer is not None, trainable, collections,
+                        value_dtype is not None))
 
   def get(part_name):
     with _no_partitioner(scope):
@@ -198,7 +200,7 @@ def make_getter(ev_option, partition_num=None, key_dtype=dtypes.int64):
                    _choose_initializer(name, scope, initializer, ev_option),
                    ev_option,
                    _Asked(True, initializer is not None, kwargs.get("trainable", True),
-                          kwargs.get("collections")))
+                          kwargs.get("collections"), False))
 
     def get(part_name):
       return getter(
@@ -228,9 +230,10 @@ def _partitioned_variables():
   return graph_state.of(ops.get_default_graph()).setdefault(_PARTITIONED, {})
 
 
-# Arguments of a call that gets a table. The first two are whether it has such an argument.
+# Arguments of a call that gets a table. The first two and the last are whether it has such
+# an argument.
 _Asked = collections_lib.namedtuple(
-    "_Asked", ["ev_option", "initializer", "trainable", "collections"])
+    "_Asked", ["ev_option", "initializer", "trainable", "collections", "value_dtype"])
 
 
 class _Table(object):
@@ -303,6 +306,9 @@ class _Table(object):
     differ = []
     if first is not None and asked.ev_option and not self._has_options_of(first):
       differ.append("ev_option")
+    if asked.value_dtype and variable.table_options.value_dtype != options.value_dtype(
+        self._full_name, self._ev_option):
+      differ.append("value_dtype")
     if first is not None and (asked.initializer or self._ev_option.init.initializer) and (
         not self.make_rows.has_initializer_of(first.make_rows)):
       differ.append("initializer")

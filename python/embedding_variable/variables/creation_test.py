@@ -320,6 +320,7 @@ class LaterGetTest(parameterized.TestCase):
       ({"ev_option": ev.EmbeddingVariableOption(
           filter_option=ev.CounterFilter(filter_freq=3))}, "ev_option"),
       ({"steps_to_live": 5}, "ev_option"),
+      ({"value_dtype": tf.float32}, None), ({"value_dtype": tf.float16}, "value_dtype"),
       ({"collections": ["c"]}, "collections"),
       ({"collections": [tf.GraphKeys.GLOBAL_VARIABLES]}, None),
       ({"collections": ["c"], "trainable": False}, "trainable=False and collections"))
