@@ -227,7 +227,8 @@ class EmbeddingVariableOption(object):
       `StorageType.DRAM` or `DRAM_SSDHASH`. Not an option of DeepRec.
     value_rounding: how an update rounds values to a narrower type: "stochastic", to one
       of the two neighbours, the nearer the likelier, so that small steps are kept on
-      average; or "nearest", which drops steps below half of the neighbours' distance.
+      average; or "nearest", which drops steps below half of the neighbours' distance. No effect
+      with float32.
   """
 
   def __init__(self,
@@ -297,6 +298,8 @@ def from_config(config):
     if isinstance(value, dict):
       arguments[name] = (tf.keras.initializers.deserialize(value)
                          if name == "initializer" else from_config(value))
+    elif name == "value_dtype" and value is not None:
+      arguments[name] = dtypes.as_dtype(value)
   return cls(**arguments)
 
 
@@ -421,11 +424,13 @@ def to_table_options(name, option):
       own directory for files.
     option: `EmbeddingVariableOption`.
   """
-  table = dict(value_dtype=value_dtype(name, option), value_rounding=option.value_rounding)
-  if table["value_dtype"] != dtypes.float32:
-    # The same for all parts, so that the bits do not depend on their number.
+  table = {}
+  dtype = value_dtype(name, option)
+  if dtype != dtypes.float32:
+    # The same seed for all parts, so that the bits do not depend on their number.
     whole, _ = tensor_names.split_part(name)
-    table["value_seed"] = zlib.crc32(whole.encode())
+    table.update(value_dtype=dtype, value_rounding=option.value_rounding,
+                 value_seed=zlib.crc32(whole.encode()))
   strategy = option.filter_strategy
   if strategy is not None and strategy.filter_freq:
     is_bloom = isinstance(strategy, CBFFilter) and strategy.max_element_size > 0

@@ -326,14 +326,14 @@ class OptionsTest(parameterized.TestCase):
       options.EmbeddingVariableOption(
           "a", 3, options.GlobalStepEvict(5), options.CheckpointOption(),
           options.CounterFilter(3), options.StorageOption(max_capacity=7),
-          options.InitializerOption(default_value_dim=1)))
+          options.InitializerOption(default_value_dim=1), tf.bfloat16, "nearest"))
   def test_a_config_is_plain_and_makes_an_equal_object(self, option):
     config = json.loads(json.dumps(options.to_config(option)))
     made = options.from_config(config)
     self.assertIs(type(option), type(made))
     self.assertEqual(config, options.to_config(made))
     plain = lambda x: {k: v for k, v in vars(x).items()
-                       if isinstance(v, (int, float, str, list))}
+                       if isinstance(v, (int, float, str, list, tf.DType))}
     self.assertEqual(plain(option), plain(made))
 
   def test_a_config_of_something_else(self):
