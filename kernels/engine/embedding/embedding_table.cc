@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/engine/base/float_math.h"
+#include "kernels/engine/base/typed_columns.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/rows/make_row_home.h"
@@ -36,17 +36,13 @@ Status CheckSlotNames(const EmbeddingTable::Impl& table,
 }
 
 // Rounds default rows to nearest numbers of a narrow type; returns those.
-std::vector<char> RoundDefaults(const TableOptions& options,
-                                std::vector<float>* rows) {
-  if (options.value_type == FloatType::kFloat32) return {};
-  std::vector<char> narrow(rows->size() * FloatBytes(options.value_type));
-  VisitFloats(MutableFloats(narrow.data(), options.value_type),
-              [&](auto* numbers) {
-                for (size_t i = 0; i < rows->size(); ++i) {
-                  Narrow((*rows)[i], numbers + i);
-                  (*rows)[i] = Widen(numbers[i]);
-                }
-              });
+std::vector<char> RoundDefaults(FloatType type, std::vector<float>* rows) {
+  if (type == FloatType::kFloat32) return {};
+  std::vector<char> narrow(rows->size() * FloatBytes(type));
+  const MutableFloats numbers(narrow.data(), type);
+  const int64_t count = static_cast<int64_t>(rows->size());
+  WriteNumbers(rows->data(), count, numbers);
+  ReadNumbers(ConstFloats(narrow.data(), type), count, rows->data());
   return narrow;
 }
 
@@ -93,7 +89,8 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     if (admission.filters()) {
       defaults.insert(defaults.end(), dim, admission.no_permission);
     }
-    std::vector<char> narrow = RoundDefaults(impl_->options, &defaults);
+    std::vector<char> narrow =
+        RoundDefaults(impl_->options.value_type, &defaults);
     RowHomeOptions options;
     static_cast<RowStorageOptions&>(options) = impl_->options;
     options.name = impl_->options.name;

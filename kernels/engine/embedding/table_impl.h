@@ -83,9 +83,8 @@ class EmbeddingTable::Impl : public RowSource {
 
   // Finds keys and makes their rows addressable (RowHome::Hold): rows[i] points
   // to the row of keys[i], or to its AbsentRow, in the rows' type, if it has
-  // none. *absent: how many
-  // have none. *held is false if the home cannot hold them; handles are found
-  // even then.
+  // none. *absent: how many have none. *held is false if the home cannot hold
+  // them; handles are found even then.
   Status FindAndHold(Span<const int64_t> keys, RowHandle* handles,
                      const float** rows, int64_t* absent,
                      std::unique_ptr<RowHold>* hold, bool* held) const;

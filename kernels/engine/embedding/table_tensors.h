@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors of a table as a whole, not of its rows, as checkpoints and snapshots
-// hold them: its default rows, and what determines the random bits of narrow
-// values. To add a tensor, add an entry to the list in
+// hold them: its default rows, and the seed and count that determine the random
+// bits of narrow values. To add a tensor, add an entry to the list in
 // table_tensors.cc. Compiles as C++14.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_TABLE_TENSORS_H_
