@@ -8,6 +8,7 @@
 from absl.testing import absltest
 from absl.testing import parameterized
 import horovod.tensorflow as hvd
+import numpy as np
 import tensorflow as tf
 
 import embedding_variable
@@ -51,6 +52,33 @@ class DistributedRulesTest(model.DistributedTestCase):
   @parameterized.parameters(*sorted(_OPTIMIZERS))
   def test_optimizer(self, name):
     self.train(model.mixed_tables(hvd.size()), _OPTIMIZERS[name], seed=1)
+
+  @parameterized.parameters(tf.float16, tf.bfloat16)
+  def test_narrow_values_have_the_bits_of_one_process(self, dtype):
+    all_ids = np.random.RandomState(1).randint(-20, 20, [4, hvd.size(), 8])
+
+    def trained(ids, lookup):
+      """Returns {key: value} of this rank's rows. Gradients are whole numbers."""
+      with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        table = tf.get_embedding_variable(
+            "narrow", 5, value_dtype=dtype,
+            initializer=tf.compat.v1.random_normal_initializer(seed=3))
+        given = tf.compat.v1.placeholder(tf.int64, [None, 1])
+        loss = tf.reduce_sum(lookup(table, tf.sparse.from_dense(given + 100)))
+        train = model.minimize(_train.GradientDescentOptimizer(2. ** -12), loss, [table])
+        session.run(tf.compat.v1.global_variables_initializer())
+        for step in ids:
+          session.run(train, {given: step.reshape([-1, 1])})
+        exported = session.run(table.export())
+        return dict(zip(exported.keys.tolist(), exported.values.tolist()))
+
+    found = trained(all_ids[:, hvd.rank()], lambda table, ids: sok.lookup_sparse(
+        [table], [ids], combiners=["sum"])[0])
+    expected = trained(all_ids, lambda table, ids: tf.nn.embedding_lookup_sparse(
+        table, ids, None, combiner="sum"))
+    self.assertEqual(found, {key: value for key, value in expected.items()
+                             if key % hvd.size() == hvd.rank()})
+    self.assertNotEmpty(found)
 
 
 if __name__ == "__main__":
