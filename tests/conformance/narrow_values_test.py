@@ -189,10 +189,7 @@ class NarrowValuesTest(parameterized.TestCase):
         (dict(value_dtype=tf.int32), ValueError, "expected float32, float16 or bfloat16"),
         (dict(value_dtype="half please"), ValueError, "got 'half please'"),
         (dict(value_dtype=tf.float16, value_rounding="up"), ValueError,
-         "expected 'stochastic' or 'nearest', got 'up'"),
-        (dict(value_dtype=tf.float16, storage_option=ev.StorageOption(
-            config_pb2.StorageType.HBM)), NotImplementedError,
-         "got storage 'hbm'. Use StorageType.DRAM")):
+         "expected 'stochastic' or 'nearest', got 'up'")):
       with tf.Graph().as_default():
         with self.assertRaisesRegex(error, "'v'.*" + message):
           tf.get_embedding_variable("v", 3, ev_option=ev.EmbeddingVariableOption(**option))

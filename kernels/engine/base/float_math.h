@@ -88,6 +88,14 @@ EV_HOST_DEVICE float FromBFloat16(uint16_t h) {
   return WidenBFloat16<float>(uint32_t{h});
 }
 
+// The same for a narrow type that is given at run time.
+EV_HOST_DEVICE uint16_t RoundTo(FloatType type, float f) {
+  return type == FloatType::kFloat16 ? ToFloat16(f) : ToBFloat16(f);
+}
+EV_HOST_DEVICE float WidenAs(FloatType type, uint16_t h) {
+  return type == FloatType::kFloat16 ? FromFloat16(h) : FromBFloat16(h);
+}
+
 EV_HOST_DEVICE float Widen(float x) { return x; }
 EV_HOST_DEVICE float Widen(Float16 x) { return FromFloat16(x.bits); }
 EV_HOST_DEVICE float Widen(BFloat16 x) { return FromBFloat16(x.bits); }

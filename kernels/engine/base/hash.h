@@ -13,9 +13,11 @@
 
 #include <cstdint>
 
+#include "kernels/engine/base/host_device.h"
+
 namespace ev {
 
-inline uint64_t MixKey(int64_t key) {
+EV_HOST_DEVICE uint64_t MixKey(int64_t key) {
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15ull;  // 2^64 / golden ratio
   uint64_t x = static_cast<uint64_t>(key);
   x *= kOdd;

@@ -28,9 +28,13 @@ inline uint64_t UpdateSalt(uint64_t seed, int64_t update) {
                 update);
 }
 
-// Returns the salt of a row's rounding in an update.
+// Returns the salt of a row's rounding in an update. mixed_key: MixKey of the
+// row's key.
+EV_HOST_DEVICE uint64_t SaltOfMixed(uint64_t update_salt, uint64_t mixed_key) {
+  return MixKey(static_cast<int64_t>(mixed_key ^ update_salt));
+}
 inline uint64_t RoundingSalt(uint64_t update_salt, int64_t key) {
-  return MixKey(static_cast<int64_t>(MixKey(key) ^ update_salt));
+  return SaltOfMixed(update_salt, MixKey(key));
 }
 
 // Returns random bits. The steps are those of a 32-bit finaliser:
@@ -90,6 +94,23 @@ EV_HOST_DEVICE U RoundRandomlyToFloat16(F f, U bits) {
   const U finite = a < 0x38800000u ? small : normal;
   const U large = a > 0x7F800000u ? infinity + 0x200u : infinity;
   return sign | (a < 0x7F800000u ? finite : large);
+}
+
+// Returns the bits of a number of a row rounded to a narrow type.
+EV_HOST_DEVICE uint16_t RoundRandomlyTo(FloatType type, float f, uint64_t salt,
+                                        uint32_t column) {
+  const uint32_t bits = RandomBitsOfColumn(salt, column);
+  return static_cast<uint16_t>(type == FloatType::kFloat16
+                                   ? RoundRandomlyToFloat16(f, bits)
+                                   : RoundRandomlyToBFloat16(f, bits));
+}
+
+// Returns whether rounding to the narrow type has made a finite number
+// infinite.
+EV_HOST_DEVICE bool Overflows(FloatType type, float f, uint16_t rounded) {
+  const uint32_t infinity = type == FloatType::kFloat16 ? 0x7C00u : 0x7F80u;
+  return (rounded & 0x7FFFu) == infinity &&
+         (BitsOfFloats<uint32_t>(f) & 0x7FFFFFFFu) < 0x7F800000u;
 }
 
 }  // namespace ev

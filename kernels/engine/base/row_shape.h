@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/engine/base/float_type.h"
+#include "kernels/engine/base/host_device.h"
 #include "kernels/engine/base/span.h"
 
 namespace ev {
@@ -33,25 +34,32 @@ inline std::vector<SlotShape> FullSlots(int64_t dim,
 
 // Column 0 of a row is the value, dim numbers of value_type; column 1 + k is
 // slot k. Columns are adjacent, in this order. A narrow value of an odd dim is
-// padded to whole floats.
+// padded to whole floats. The key's hash, if a row has one, is at its end.
 class RowShape {
  public:
   // unit: every offset is a multiple of this many floats. A memory that is
-  // accessed in vectors of that size pads narrow columns.
+  // accessed in vectors of that size pads narrow columns. has_hash: a row ends
+  // with MixKey of its key (base/hash.h), 8 bytes.
   explicit RowShape(int64_t dim, Span<const SlotShape> slots = {},
                     int64_t unit = 1,
-                    FloatType value_type = FloatType::kFloat32)
+                    FloatType value_type = FloatType::kFloat32,
+                    bool has_hash = false)
       : dim_(dim),
         value_type_(value_type),
         slots_(slots.begin(), slots.end()),
         unit_(unit),
+        has_hash_(has_hash),
         offsets_{0} {
     offsets_.reserve(2 + slots_.size());
-    offsets_.push_back((dim * FloatBytes(value_type) + 3) / 4);
+    int64_t used = (dim * FloatBytes(value_type) + 3) / 4;
+    offsets_.push_back(Padded(used, unit_));
     for (const SlotShape& slot : slots_) {
-      offsets_.push_back(offsets_.back() +
-                         (slot.width + unit_ - 1) / unit_ * unit_);
+      used = offsets_.back() + slot.width;
+      offsets_.push_back(Padded(used, unit_));
     }
+    // The hash may be in the padding of the last column.
+    floats_ = has_hash ? Padded(used + kHashFloats, std::max<int64_t>(unit_, 2))
+                       : offsets_.back();
   }
 
   int64_t dim() const { return dim_; }
@@ -66,7 +74,9 @@ class RowShape {
   }
   int64_t offset(int column) const { return offsets_[column]; }
   // Floats of a row.
-  int64_t floats() const { return offsets_.back(); }
+  int64_t floats() const { return floats_; }
+  bool has_hash() const { return has_hash_; }
+  static constexpr int64_t kHashFloats = 2;
 
   // Writes the initial values of the slots from slot 'first' on to a row.
   // Padding becomes zero.
@@ -80,16 +90,27 @@ class RowShape {
 
   // Returns this row with other slots.
   RowShape With(Span<const SlotShape> slots) const {
-    return RowShape(dim_, slots, unit_, value_type_);
+    return RowShape(dim_, slots, unit_, value_type_, has_hash_);
   }
 
  private:
+  static int64_t Padded(int64_t floats, int64_t unit) {
+    return (floats + unit - 1) / unit * unit;
+  }
+
   int64_t dim_;
   FloatType value_type_;
   std::vector<SlotShape> slots_;
   int64_t unit_;
+  bool has_hash_;
   std::vector<int64_t> offsets_;  // by column, then the end
+  int64_t floats_;
 };
+
+// Returns the address of the key's hash in a row of that many floats.
+EV_HOST_DEVICE uint64_t* HashOf(float* row, int64_t floats) {
+  return reinterpret_cast<uint64_t*>(row + floats) - 1;
+}
 
 }  // namespace ev
 

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -21,6 +21,7 @@
 #include "kernels/engine/embedding/lookup/row_lookup.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/memory_checkpoint.h"
+#include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace ev {
@@ -49,23 +50,18 @@ Floats RoundedAll(FloatType type, Floats x) {
   return x;
 }
 
-class NarrowValuesTest
-    : public ::testing::TestWithParam<std::tuple<FloatType, RowStorage>> {
+class NarrowValuesTest : public ::testing::TestWithParam<FloatType> {
  protected:
   NarrowValuesTest() : pool_(8) {}
 
-  static FloatType type() { return std::get<0>(GetParam()); }
+  static FloatType type() { return GetParam(); }
 
   TableOptions Options(int64_t dim, const std::string& name = "user") const {
     TableOptions options;
     options.name = name;
     options.dim = dim;
     options.value_type = type();
-    options.storage = std::get<1>(GetParam());
-    static int number = 0;  // a table has its directory for itself
-    options.path =
-        ::testing::TempDir() + "narrow_values_" + std::to_string(number++);
-    options.memory_bytes = 32 * dim;  // a few of the rows
+    testing::PutUnderTest(&options);
     return options;
   }
 
@@ -196,7 +192,9 @@ TEST_P(NarrowValuesTest, LookupsAreThoseOfATableWithTheRoundedValues) {
 }
 
 TEST_P(NarrowValuesTest, ARowTakesHalfOfTheBytes) {
-  if (std::get<1>(GetParam()) != RowStorage::kDram) return;
+  if (testing::StorageUnderTest() != RowStorage::kDram) {
+    GTEST_SKIP() << "other memories have more than rows in row_bytes";
+  }
   for (const bool per_row : {false, true}) {
     const std::string slot = per_row ? "a@row" : "Adagrad";
     TableOptions wide = Options(64);
@@ -385,33 +383,139 @@ TEST_P(NarrowValuesTest, OverflowsAreCounted) {
   EXPECT_EQ(table->stats().overflows, 1);
 }
 
-TEST_P(NarrowValuesTest, OtherMemoriesRefuseThem) {
-  for (const RowStorage storage :
-       {RowStorage::kHbm, RowStorage::kHbmDram, RowStorage::kHbmDramSsd}) {
-    TableOptions options = Options(4);
-    options.storage = storage;
-    options.memory_bytes = options.second_memory_bytes = 1 << 20;
-    EmbeddingTable table(options);
-    const Status status = table.Initialize(Floats(4), 1);
-    ASSERT_EQ(status.code(), StatusCode::kFailedPrecondition);
-    EXPECT_NE(status.message().find("use storage 'dram'"), std::string::npos)
-        << status.message();
-    EXPECT_NE(status.message().find("'user'"), std::string::npos);
+// One step with the gradients of samples, some of which have no id. One key
+// occurs in every other sample, some once, the others several times.
+void PooledStep(const std::shared_ptr<EmbeddingTable>& table,
+                const std::string& rule, const Floats& hyper,
+                const std::vector<SlotSpec>& slots, int step,
+                Parallel* parallel, Floats* out) {
+  constexpr int64_t kSamples = 900;
+  const int64_t dim = table->options().dim;
+  std::mt19937_64 random(step);
+  Ints ids, splits = {0};
+  Floats grads;
+  for (int64_t s = 0; s < kSamples; ++s) {
+    for (int64_t i = 0; i < s % 4; ++i) {
+      const int64_t many = static_cast<int64_t>(random() % 40);
+      const int64_t once = 1000 + static_cast<int64_t>(random() % 100000);
+      ids.push_back(i == 0 && s % 2 == 0 ? -7 : i == 2 ? many : once);
+    }
+    splits.push_back(static_cast<int64_t>(ids.size()));
+    for (int64_t c = 0; c < dim; ++c) {
+      grads.push_back(static_cast<float>(random() % 2001) / 1000.0f - 1.0f);
+    }
   }
-  TableOptions options = Options(4);
-  options.storage = RowStorage::kAuto;
-  EmbeddingTable table(options);
-  ASSERT_OK(table.Initialize(Floats(4), 1));
-  std::string why;
-  EXPECT_EQ(table.storage(&why), RowStorage::kDram);
-  EXPECT_NE(why.find("need rows without GPU memory"), std::string::npos) << why;
+  PooledInput in;
+  in.table = table.get();
+  in.combiner = Combiner::kMean;
+  in.batch_size = kSamples;
+  in.num_ids = static_cast<int64_t>(ids.size());
+  in.ids64 = ids.data();
+  in.row_splits = splits.data();
+  out->assign(kSamples * dim, -1.0f);
+  const MutableFloats outs(out->data());
+  std::shared_ptr<const LookupPlan> plan;
+  ASSERT_OK(PooledForward(Span<const PooledInput>(&in, 1), {table},
+                          Span<const MutableFloats>(&outs, 1), parallel,
+                          &plan));
+  UpdateInput update;
+  update.table = table.get();
+  update.plan = plan.get();
+  update.plan_table = 0;
+  update.pooled_grads = grads.data();
+  ASSERT_OK(ApplyRule(rule, hyper, std::vector<UpdateInput>{update},
+                      std::vector<std::vector<SlotSpec>>{slots}, step,
+                      parallel));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Types, NarrowValuesTest,
-    ::testing::Combine(
-        ::testing::Values(FloatType::kFloat16, FloatType::kBFloat16),
-        ::testing::Values(RowStorage::kDram, RowStorage::kDramSsd)));
+TEST_P(NarrowValuesTest, StepsHaveTheBitsOfCpuMemory) {
+  struct {
+    const char* name;
+    Floats hyper;
+    std::vector<SlotSpec> slots;
+  } const kRules[] = {
+      {"Adagrad", {0.05f}, kAdagradSlots},
+      {"RowWiseAdagrad", {0.05f, 1e-7f}, {{"a@row", 0.1f}}},
+      {"SGD", {0.05f}, {}},
+      {"Momentum", {0.05f, 0.9f, 0.0f}, {{"Momentum", 0.0f}}},
+      {"Adam",
+       {0.125f, 0.5f, 0.75f, 0.001f, 0.5f, 0.75f},
+       {{"m", 0.0f}, {"v", 0.0f}}},
+  };
+  for (const int64_t dim : {3, 8, 32, 64, 132}) {
+    for (const auto& rule : kRules) {
+      for (const bool nearest : {false, true}) {
+        TableOptions options = Options(dim);
+        options.rounds_to_nearest = nearest;
+        const auto tested = Make(options);
+        options.storage = RowStorage::kDram;
+        const auto dram = Make(options);
+        Floats found, expected;
+        for (int step = 0; step < 4; ++step) {
+          PooledStep(tested, rule.name, rule.hyper, rule.slots, step, &pool_,
+                     &found);
+          PooledStep(dram, rule.name, rule.hyper, rule.slots, step, nullptr,
+                     &expected);
+          EXPECT_EQ(found, expected);
+        }
+        std::vector<std::string> names;
+        for (const SlotSpec& slot : rule.slots) names.push_back(slot.name);
+        const TableSnapshot rows = Export(*tested, names);
+        const TableSnapshot of_dram = Export(*dram, names);
+        ASSERT_GT(rows.keys.size(), 64u);
+        EXPECT_EQ(rows.keys, of_dram.keys);
+        EXPECT_EQ(rows.values, of_dram.values) << rule.name << dim << nearest;
+        EXPECT_EQ(rows.slots, of_dram.slots) << rule.name << dim << nearest;
+      }
+    }
+  }
+}
+
+// The overflows of steps, too; the last table has the key in many samples.
+TEST_P(NarrowValuesTest, StepsCountOverflows) {
+  const float large = type() == FloatType::kFloat16 ? 65504.0f : 3.38e38f;
+  const float more = type() == FloatType::kFloat16 ? 100.0f : 2.2e36f;
+  for (const int64_t dim : {3, 8, 64}) {
+    for (const int64_t batch : {1, 20, 600}) {
+      TableOptions options = Options(dim);
+      options.rounds_to_nearest = true;
+      const auto table = std::make_shared<EmbeddingTable>(options);
+      ASSERT_OK(table->Initialize(Floats(dim, large), 1));
+      const Ints ids(batch, 5);
+      Ints splits(batch + 1);
+      std::iota(splits.begin(), splits.end(), 0);
+      PooledInput in;
+      in.table = table.get();
+      in.combiner = Combiner::kSum;
+      in.batch_size = in.num_ids = batch;
+      in.ids64 = ids.data();
+      in.row_splits = splits.data();
+      Floats out(batch * dim), grads(batch * dim);
+      grads[dim - 1] = -more;
+      const MutableFloats outs(out.data());
+      std::shared_ptr<const LookupPlan> plan;
+      ASSERT_OK(PooledForward(Span<const PooledInput>(&in, 1), {table},
+                              Span<const MutableFloats>(&outs, 1), &pool_,
+                              &plan));
+      UpdateInput update;
+      update.table = table.get();
+      update.plan = plan.get();
+      update.plan_table = 0;
+      update.pooled_grads = grads.data();
+      EXPECT_EQ(table->stats().overflows, 0);
+      ASSERT_OK(ApplyRule("SGD", Floats{1.0f}, std::vector<UpdateInput>{update},
+                          std::vector<std::vector<SlotSpec>>{{}}, 0, &pool_));
+      EXPECT_EQ(table->stats().overflows, 1) << dim << " " << batch;
+      const Floats values = Export(*table, {}).values;
+      EXPECT_EQ(values[dim - 1], std::numeric_limits<float>::infinity());
+      EXPECT_EQ(values[0], Rounded(type(), large));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, NarrowValuesTest,
+                         ::testing::Values(FloatType::kFloat16,
+                                           FloatType::kBFloat16));
 
 }  // namespace
 }  // namespace ev

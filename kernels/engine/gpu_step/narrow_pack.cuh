@@ -18,39 +18,37 @@
 namespace ev {
 namespace gpu {
 
-__device__ __forceinline__ unsigned short RoundTo(FloatType type, float x) {
-  return type == FloatType::kFloat16 ? ToFloat16(x) : ToBFloat16(x);
-}
-__device__ __forceinline__ float WidenAs(FloatType type, unsigned bits) {
-  return type == FloatType::kFloat16 ? WidenFloat16<float>(bits)
-                                     : WidenBFloat16<float>(bits);
-}
+// W narrow numbers, loaded and stored by one instruction.
+template <int W>
+struct alignas(2 * W) NarrowPack {
+  uint16_t x[W];
+};
 
-// REQUIRES: 'out' is aligned to W numbers, and the type is narrow.
+// Stores numbers that are not read again soon. REQUIRES: 'out' is aligned to W
+// numbers, and the type is narrow.
 template <int W>
 __device__ __forceinline__ void StoreNarrow(unsigned short* out, FloatType type,
                                             const Pack<W>& v) {
+  NarrowPack<W> narrow;
+#pragma unroll
+  for (int x = 0; x < W; ++x) narrow.x[x] = RoundTo(type, v.x[x]);
   if constexpr (W == 4) {
-    uint2 bits;
-    bits.x = RoundTo(type, v.x[0]) |
-             static_cast<unsigned>(RoundTo(type, v.x[1])) << 16;
-    bits.y = RoundTo(type, v.x[2]) |
-             static_cast<unsigned>(RoundTo(type, v.x[3])) << 16;
-    __stcs(reinterpret_cast<uint2*>(out), bits);
+    __stcs(reinterpret_cast<uint2*>(out),
+           *reinterpret_cast<const uint2*>(&narrow));
   } else {
-    __stcs(out, RoundTo(type, v.x[0]));
+    __stcs(out, narrow.x[0]);
   }
 }
 
-// Loads W numbers of a gradient from number 'at' on, which is aligned to W
-// numbers. Narrow ones stay as they are in the first W / 2 elements, so that
+// Loads W numbers from number 'at' on, which is aligned to W numbers. Narrow
+// ones stay as they are in the first W / 2 elements, so that
 // several loads can be in flight; Widened converts them.
 template <int W>
-__device__ __forceinline__ Pack<W> LoadRaw(const float* grads, FloatType type,
+__device__ __forceinline__ Pack<W> LoadRaw(const float* numbers, FloatType type,
                                            int64_t at) {
-  if (type == FloatType::kFloat32) return LoadPack<W>(grads + at);
+  if (type == FloatType::kFloat32) return LoadPack<W>(numbers + at);
   const unsigned short* const narrow =
-      reinterpret_cast<const unsigned short*>(grads) + at;
+      reinterpret_cast<const unsigned short*>(numbers) + at;
   Pack<W> raw;
   if constexpr (W == 4) {
     const uint2 bits = *reinterpret_cast<const uint2*>(narrow);
@@ -70,11 +68,11 @@ __device__ __forceinline__ Pack<W> Widened(const Pack<W>& raw, FloatType type) {
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
       const unsigned bits = __float_as_uint(raw.x[k]);
-      wide.x[2 * k] = WidenAs(type, bits & 0xFFFF);
-      wide.x[2 * k + 1] = WidenAs(type, bits >> 16);
+      wide.x[2 * k] = WidenAs(type, static_cast<uint16_t>(bits));
+      wide.x[2 * k + 1] = WidenAs(type, static_cast<uint16_t>(bits >> 16));
     }
   } else {
-    wide.x[0] = WidenAs(type, __float_as_uint(raw.x[0]));
+    wide.x[0] = WidenAs(type, static_cast<uint16_t>(__float_as_uint(raw.x[0])));
   }
   return wide;
 }

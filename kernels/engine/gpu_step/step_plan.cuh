@@ -25,8 +25,10 @@ constexpr int kStepBlock = 256;
 
 // A group of lanes processes one row. Tables are divided into classes by the
 // group's size. Classes 0 to 3 use 4, 8, 16 and 32 lanes of four floats each.
-// Class 4, for dims that are not a multiple of 4, uses 32 lanes of one float.
-constexpr int kClasses = 5;
+// Class 4, for dims that are not a multiple of 4, uses 32 lanes of one number.
+// Classes 5 and 6 are for updates of narrow values, with 4 and 16 lanes of four
+// numbers; classes 0 to 3 then have float32 values.
+constexpr int kAnyClass = 4, kClasses = 7;
 
 // How a key's occurrences are sorted and summed depends on their number:
 //   up to kSmallCount   sorted while grouping, summed by the update
@@ -56,7 +58,8 @@ struct StepTable {
   float* const* pieces;
   uint32_t* const* places;
   int64_t stride;
-  int32_t slot_stride;  // floats from the value to slot 0, and between slots
+  int32_t
+      slots_at;  // floats from the row to slot 0; slots are dim floats apart
   int32_t dim;
   int32_t combiner;  // ev::Combiner
   int32_t dim_class;
@@ -80,6 +83,13 @@ struct StepTable {
   float* const* counters;
   uint64_t counted_version_plus1;
   uint32_t counted_call;
+  // With a narrow type: whether values are rounded stochastically, the update's
+  // salt (base/random_rounding.h), and the counter of rows with a value that
+  // rounding has made infinite. A row ends with its key's hash.
+  FloatType value_type;
+  bool rounds_randomly;
+  uint64_t update_salt;
+  unsigned long long* overflows;  // NOLINT: what atomicAdd takes
 };
 
 // Row number of an occurrence whose key has no row; its gradient is ignored.
@@ -209,12 +219,19 @@ __device__ __forceinline__ void StorePack(float* p, const Pack<W>& v) {
 
 template <int kClass>
 struct ClassShape {
-  static constexpr int kWidth = kClass == 4 ? 1 : 4;
-  static constexpr int kLanes = kClass == 4 ? 32 : 4 << kClass;
+  static constexpr int kWidth = kClass == kAnyClass ? 1 : 4;
+  static constexpr int kLanes = kClass == kAnyClass  ? 32
+                                : kClass < kAnyClass ? 4 << kClass
+                                : kClass == 5        ? 4
+                                                     : 16;
 };
 inline int ClassOfDim(int dim) {
-  if (dim % 4 != 0) return 4;
+  if (dim % 4 != 0) return kAnyClass;
   return dim <= 16 ? 0 : dim <= 32 ? 1 : dim <= 64 ? 2 : 3;
+}
+inline int UpdateClassOf(int dim, FloatType type) {
+  if (dim % 4 != 0 || type == FloatType::kFloat32) return ClassOfDim(dim);
+  return dim <= 32 ? 5 : 6;
 }
 
 }  // namespace gpu

@@ -17,6 +17,8 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/warp.cuh"
+#include "kernels/engine/base/random_rounding.h"
+#include "kernels/engine/base/row_shape.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/combine/ordered_sum.cuh"
 #include "kernels/engine/gpu_step/narrow_pack.cuh"
@@ -34,16 +36,72 @@ namespace update_internal {
 constexpr int kUpdateBlocks = 3;  // per multiprocessor
 constexpr int kSingleRows = 2;    // rows in flight per group
 
+// Returns the mask of the lanes of a group of G, of which this is lane 'sub'.
+template <int G>
+__device__ __forceinline__ unsigned GroupOf(int sub) {
+  return (G == 32 ? kAllLanes : (1u << G % 32) - 1) << (threadIdx.x % 32 - sub);
+}
+
+// Returns the type of the values of a kernel's table: float32 unless kNarrow.
+template <bool kNarrow>
+__device__ __forceinline__ FloatType RowType(const StepTable& table) {
+  return kNarrow ? table.value_type : FloatType::kFloat32;
+}
+
+// Columns [c, c + W) of a row. A narrow value stays as LoadRaw has loaded it
+// until the rule is applied.
 template <int W, int NS>
 struct RowPiece {
   Pack<W> value;
   Pack<W> slots[NS > 0 ? NS : 1];
 };
 
+// Stores columns [c, c + W) of a value. Returns whether rounding has made one
+// of them infinite. Reads the hash only now: until then it would take registers
+// that loads need.
+template <int W>
+__device__ __forceinline__ bool StoreValue(float* row, const StepTable& table,
+                                           FloatType type, int c,
+                                           const Pack<W>& value) {
+  if (type == FloatType::kFloat32) {
+    StorePack<W>(row + c, value);
+    return false;
+  }
+  const uint64_t salt =
+      table.rounds_randomly
+          ? SaltOfMixed(table.update_salt, *HashOf(row, table.stride))
+          : 0;
+  NarrowPack<W> narrow;
+  bool overflows = false;
+#pragma unroll
+  for (int x = 0; x < W; ++x) {
+    narrow.x[x] = table.rounds_randomly
+                      ? RoundRandomlyTo(type, value.x[x], salt, c + x)
+                      : RoundTo(type, value.x[x]);
+    overflows |= Overflows(type, value.x[x], narrow.x[x]);
+  }
+  *reinterpret_cast<NarrowPack<W>*>(reinterpret_cast<uint16_t*>(row) + c) =
+      narrow;
+  return overflows;
+}
+
+// Counts a row in which a lane of the group has seen an overflow. All its lanes
+// call it.
+template <int G>
+__device__ __forceinline__ void CountOverflow(const StepTable& table,
+                                              FloatType type, int sub,
+                                              bool overflows) {
+  if (type == FloatType::kFloat32) return;
+  if (__any_sync(GroupOf<G>(sub), overflows) && sub == 0) {
+    atomicAdd(table.overflows, 1ull);
+  }
+}
+
 template <typename Rule, int W, int NS>
-__device__ __forceinline__ void ApplyRule(const StepPlan& plan,
+__device__ __forceinline__ void ApplyRule(const StepPlan& plan, FloatType type,
                                           const Rule& rule, const Pack<W>& grad,
                                           RowPiece<W, NS>* row) {
+  row->value = Widened<W>(row->value, type);
 #pragma unroll
   for (int x = 0; x < W; ++x) {
     float* value = &row->value.x[x];
@@ -61,27 +119,37 @@ __device__ __forceinline__ void ApplyRule(const StepPlan& plan,
   }
 }
 
+// Returns the floats from a row to slot k.
+__device__ __forceinline__ int SlotAt(const StepTable& table, FloatType type,
+                                      int k) {
+  return type == FloatType::kFloat32 ? (k + 1) * table.dim
+                                     : table.slots_at + k * table.dim;
+}
+
 template <int W, int NS>
-__device__ __forceinline__ RowPiece<W, NS> LoadRow(const float* row,
+__device__ __forceinline__ RowPiece<W, NS> LoadRow(float* row,
                                                    const StepTable& table,
-                                                   int c) {
+                                                   FloatType type, int c) {
   RowPiece<W, NS> piece;
-  piece.value = LoadPack<W>(row + c);
+  piece.value = LoadRaw<W>(row, type, c);
 #pragma unroll
   for (int k = 0; k < NS; ++k) {
-    piece.slots[k] = LoadPack<W>(row + (k + 1) * table.slot_stride + c);
+    piece.slots[k] = LoadPack<W>(row + SlotAt(table, type, k) + c);
   }
   return piece;
 }
 
+// Returns what StoreValue does.
 template <int W, int NS>
-__device__ __forceinline__ void StoreRow(float* row, const StepTable& table,
-                                         int c, const RowPiece<W, NS>& piece) {
-  StorePack<W>(row + c, piece.value);
+__device__ __forceinline__ bool StoreRow(float* row, const StepTable& table,
+                                         FloatType type, int c,
+                                         const RowPiece<W, NS>& piece) {
+  const bool overflows = StoreValue<W>(row, table, type, c, piece.value);
 #pragma unroll
   for (int k = 0; k < NS; ++k) {
-    StorePack<W>(row + (k + 1) * table.slot_stride + c, piece.slots[k]);
+    StorePack<W>(row + SlotAt(table, type, k) + c, piece.slots[k]);
   }
+  return overflows;
 }
 
 template <int W>
@@ -103,7 +171,7 @@ __device__ __forceinline__ float AccumulateRow(const Rule& rule,
                                                float* row) {
   const float sum = rule.Accumulate(accumulator, squares, table.dim);
   __syncwarp(lanes);  // all lanes have read the old one
-  if (sub == 0) row[table.slot_stride] = sum;
+  if (sub == 0) row[table.slots_at] = sum;
   return rule.Rate(sum);
 }
 
@@ -176,18 +244,18 @@ __device__ __forceinline__ int InlineSamples(uint32_t count) {
 }
 
 // Updates a row by a per-row rule; the parameters are those of UpdateRow.
-template <typename Rule, int W, int G, typename SumOf>
+template <typename Rule, int W, int G, bool kNarrow, typename SumOf>
 __device__ __forceinline__ void UpdatePerRow(const StepPlan& plan,
                                              const StepTable& table,
                                              const Rule& rule, int sub,
                                              float* row, const SumOf& sum_of) {
-  const unsigned group = G == 32 ? kAllLanes : (1u << G % 32) - 1;
-  const unsigned lanes = group << (threadIdx.x % 32 - sub);
+  const unsigned lanes = GroupOf<G>(sub);
+  const FloatType row_type = RowType<kNarrow>(table);
   const int dim = table.dim, first = sub * W;
   // Read first, so that these reads overlap with those of gradients.
-  const float accumulator = row[table.slot_stride];
+  const float accumulator = row[table.slots_at];
   Pack<W> value = {}, grad = {};
-  if (first < dim) value = LoadPack<W>(row + first);
+  if (first < dim) value = LoadRaw<W>(row, row_type, first);
   GroupSquares<W, G> squares(lanes);
   for (int c = first; c - first < dim; c += G * W) {
     grad = Pack<W>();
@@ -196,37 +264,43 @@ __device__ __forceinline__ void UpdatePerRow(const StepPlan& plan,
   }
   const float rate =
       AccumulateRow(rule, table, accumulator, squares.Sum(), lanes, sub, row);
+  bool overflows = false;
   for (int c = first; c < dim; c += G * W) {
     if (dim > G * W) grad = Scaled<W>(sum_of(c), plan.grad_factor);
-    if (c != first) value = LoadPack<W>(row + c);
+    if (c != first) value = LoadRaw<W>(row, row_type, c);
+    value = Widened<W>(value, row_type);
 #pragma unroll
     for (int x = 0; x < W; ++x) rule(grad.x[x], rate, &value.x[x]);
-    StorePack<W>(row + c, value);
+    overflows |= StoreValue<W>(row, table, row_type, c, value);
   }
+  CountOverflow<G>(table, row_type, sub, overflows);
 }
 
 // Updates a row, by the G lanes of a group, in pieces of W columns.
 // sum_of(c) returns the summed gradient of columns [c, c + W).
-template <typename Rule, int W, int G, typename SumOf>
+template <typename Rule, int W, int G, bool kNarrow, typename SumOf>
 __device__ __forceinline__ void UpdateRow(const StepPlan& plan,
                                           const StepTable& table,
                                           const Rule& rule, int sub, float* row,
                                           const SumOf& sum_of) {
   if constexpr (IsPerRow<Rule>::value) {
-    UpdatePerRow<Rule, W, G>(plan, table, rule, sub, row, sum_of);
+    UpdatePerRow<Rule, W, G, kNarrow>(plan, table, rule, sub, row, sum_of);
   } else {
     constexpr int NS = Rule::kNumSlots;
+    const FloatType row_type = RowType<kNarrow>(table);
+    bool overflows = false;
     for (int c = sub * W; c < table.dim; c += G * W) {
-      RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
-      ApplyRule<Rule, W, NS>(plan, rule, sum_of(c), &piece);
-      StoreRow<W, NS>(row, table, c, piece);
+      RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, row_type, c);
+      ApplyRule<Rule, W, NS>(plan, row_type, rule, sum_of(c), &piece);
+      overflows |= StoreRow<W, NS>(row, table, row_type, c, piece);
     }
+    CountOverflow<G>(table, row_type, sub, overflows);
   }
 }
 
 // Updates the row of one small key, by a group of lanes. Rarely called, and not
 // inlined so that its caller needs fewer registers.
-template <typename Rule, int W, int G>
+template <typename Rule, int W, int G, bool kNarrow>
 __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
                                        const SmallKey& key, int sub,
                                        const Rule& rule) {
@@ -247,12 +321,13 @@ __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
     }
     return sum;
   };
-  UpdateRow<Rule, W, G>(plan, table, rule, sub, RowOf(table, key.row), sum_of);
+  UpdateRow<Rule, W, G, kNarrow>(plan, table, rule, sub, RowOf(table, key.row),
+                                 sum_of);
 }
 
 // Updates the rows of small keys. A warp's keys are nearly always of one table,
 // and mostly occur once; then each group has kSingleRows rows in flight.
-template <typename Rule, int W, int G>
+template <typename Rule, int W, int G, bool kNarrow>
 __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
     UpdateKernel(const __grid_constant__ StepPlan plan,
                  const float* __restrict__ grads, int dim_class, Rule rule) {
@@ -283,14 +358,15 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
       one.table_and_count = __shfl_sync(kAllLanes, key.table_and_count, from);
       one.a = __shfl_sync(kAllLanes, key.a, from);
       one.b = __shfl_sync(kAllLanes, key.b, from);
-      if (from < left) UpdateOne<Rule, W, G>(plan, grads, one, sub, rule);
+      if (from < left)
+        UpdateOne<Rule, W, G, kNarrow>(plan, grads, one, sub, rule);
     }
     return;
   }
 
   const StepTable& table = plan.tables[t];
   const int dim = table.dim;
-  const FloatType type = table.grad_type;
+  const FloatType type = table.grad_type, row_type = RowType<kNarrow>(table);
   float scale_a = 1.0f, scale_b = 1.0f;
   const uint32_t my_count = key.table_and_count & 0xFF;
   if (Divides(static_cast<Combiner>(table.combiner))) {
@@ -303,6 +379,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
     if (__all_sync(kAllLanes, my_count <= 1)) {
       constexpr int kRows = kSingleRows < G ? kSingleRows : G;
       for (int r = 0; r * kGroups < left; r += kRows) {
+        bool overflows[kRows] = {};
         for (int c = sub * W; c - sub * W < dim; c += G * W) {
           float* rows[kRows];
           RowPiece<W, NS> piece[kRows];
@@ -313,7 +390,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
             rows[u] = RowOf(table, __shfl_sync(kAllLanes, key.row, from));
             const uint32_t sample = __shfl_sync(kAllLanes, key.a, from);
             if (from >= left || c >= dim) continue;
-            piece[u] = LoadRow<W, NS>(rows[u], table, c);
+            piece[u] = LoadRow<W, NS>(rows[u], table, row_type, c);
             grad[u] = LoadRaw<W>(
                 grads, type,
                 table.pooled_begin + static_cast<int64_t>(sample) * dim + c);
@@ -325,9 +402,14 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
             if (from >= left || c >= dim) continue;
             Pack<W> sum = NoSum<W>();
             AddScaled<W>(Widened<W>(grad[u], type), scale, &sum);
-            ApplyRule<Rule, W, NS>(plan, rule, sum, &piece[u]);
-            StoreRow<W, NS>(rows[u], table, c, piece[u]);
+            ApplyRule<Rule, W, NS>(plan, row_type, rule, sum, &piece[u]);
+            overflows[u] |=
+                StoreRow<W, NS>(rows[u], table, row_type, c, piece[u]);
           }
+        }
+#pragma unroll
+        for (int u = 0; u < kRows; ++u) {
+          CountOverflow<G>(table, row_type, sub, overflows[u]);
         }
       }
       return;
@@ -355,13 +437,13 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
       if (samples > 1) AddScaled<W>(w, y, &sum);
       return sum;
     };
-    UpdateRow<Rule, W, G>(plan, table, rule, sub, row, sum_of);
+    UpdateRow<Rule, W, G, kNarrow>(plan, table, rule, sub, row, sum_of);
   }
 }
 
 // Updates the rows of keys of more than kSmallCount and at most kWarpSort
 // occurrences; a group of lanes per key.
-template <typename Rule, int W, int G>
+template <typename Rule, int W, int G, bool kNarrow>
 __global__ void __launch_bounds__(kStepBlock, 3)
     LongKernel(const __grid_constant__ StepPlan plan,
                const float* __restrict__ grads, int dim_class, Rule rule) {
@@ -380,16 +462,19 @@ __global__ void __launch_bounds__(kStepBlock, 3)
                            key.count, c);
     };
     if constexpr (IsPerRow<Rule>::value) {
-      UpdatePerRow<Rule, W, G>(plan, table, rule, sub, row, sum_of);
+      UpdatePerRow<Rule, W, G, kNarrow>(plan, table, rule, sub, row, sum_of);
     } else {
       // The sum first: the row would take registers that its loads need.
       constexpr int NS = Rule::kNumSlots;
+      const FloatType row_type = RowType<kNarrow>(table);
+      bool overflows = false;
       for (int c = sub * W; c < table.dim; c += G * W) {
         const Pack<W> sum = sum_of(c);
-        RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
-        ApplyRule<Rule, W, NS>(plan, rule, sum, &piece);
-        StoreRow<W, NS>(row, table, c, piece);
+        RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, row_type, c);
+        ApplyRule<Rule, W, NS>(plan, row_type, rule, sum, &piece);
+        overflows |= StoreRow<W, NS>(row, table, row_type, c, piece);
       }
+      CountOverflow<G>(table, row_type, sub, overflows);
     }
   }
 }
@@ -425,7 +510,7 @@ __device__ __forceinline__ float SumCut(const StepPlan& plan,
 }
 
 // Updates the rows of keys of more than kWarpSort occurrences; a block per key
-// and kSumColumns columns.
+// and kSumColumns columns. Overflows of a row count once for each of these.
 template <typename Rule>
 __global__ void __launch_bounds__(kSumThreads, 2)
     HugeKernel(const __grid_constant__ StepPlan plan,
@@ -441,15 +526,17 @@ __global__ void __launch_bounds__(kSumThreads, 2)
     Sum sum;
     const float grad =
         SumCut(plan, table, grads, key, i % num_cuts, lane, &sum, &stages);
+    bool overflows = false;
     if (lane >= 0 && lane < sum.columns) {
       float* const row = RowOf(table, key.row);
       const int c = static_cast<int>(sum.first) + lane;
-      RowPiece<1, NS> piece = LoadRow<1, NS>(row, table, c);
+      RowPiece<1, NS> piece = LoadRow<1, NS>(row, table, table.value_type, c);
       Pack<1> total;
       total.x[0] = grad;
-      ApplyRule<Rule, 1, NS>(plan, rule, total, &piece);
-      StoreRow<1, NS>(row, table, c, piece);
+      ApplyRule<Rule, 1, NS>(plan, table.value_type, rule, total, &piece);
+      overflows = StoreRow<1, NS>(row, table, table.value_type, c, piece);
     }
+    if (lane >= 0) CountOverflow<32>(table, table.value_type, lane, overflows);
     __syncthreads();  // the stages are used again
   }
 }
@@ -468,8 +555,9 @@ __global__ void __launch_bounds__(kSumThreads, 2)
     const int num_cuts = (table.dim + kSumColumns - 1) / kSumColumns;
     float* const row = RowOf(table, key.row);
     GroupSquares<1, 32> squares(kAllLanes);
-    const float accumulator = row[table.slot_stride];
+    const float accumulator = row[table.slots_at];
     float grad = 0.0f, rate = 0.0f;
+    bool overflows = false;
     for (int pass = 0; pass < 2; ++pass) {
       for (int cut = 0; cut < num_cuts; ++cut) {
         // With one cut the sum of the first pass is still there.
@@ -485,7 +573,10 @@ __global__ void __launch_bounds__(kSumThreads, 2)
           const float g = c < table.dim ? grad : 0.0f;
           squares.Add(&g);
         } else if (c < table.dim) {
-          rule(grad, rate, row + c);
+          Pack<1> value = LoadRaw<1>(row, table.value_type, c);
+          value = Widened<1>(value, table.value_type);
+          rule(grad, rate, &value.x[0]);
+          overflows |= StoreValue<1>(row, table, table.value_type, c, value);
         }
       }
       if (pass == 0 && lane >= 0) {
@@ -493,6 +584,7 @@ __global__ void __launch_bounds__(kSumThreads, 2)
                              lane, row);
       }
     }
+    if (lane >= 0) CountOverflow<32>(table, table.value_type, lane, overflows);
   }
 }
 
@@ -501,11 +593,12 @@ Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
                    int num_processors, cudaStream_t stream,
                    cudaStream_t hot_stream) {
   constexpr int W = ClassShape<kClass>::kWidth, G = ClassShape<kClass>::kLanes;
+  constexpr bool kNarrow = kClass >= kAnyClass;
   // One block per kStepBlock ids, though there may be fewer keys: an empty
   // block costs less than the uneven last round of a persistent grid.
   const int64_t blocks = (plan.class_ids[kClass] + kStepBlock - 1) / kStepBlock;
   if (blocks == 0) return Status::OK();
-  UpdateKernel<Rule, W, G>
+  UpdateKernel<Rule, W, G, kNarrow>
       <<<static_cast<unsigned>(blocks), kStepBlock, 0, stream>>>(plan, grads,
                                                                  kClass, rule);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("UpdateKernel");
@@ -513,7 +606,7 @@ Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
   const int64_t most = plan.class_ids[kClass] / (kSmallCount + 1) + 1;
   const unsigned long_blocks =
       static_cast<unsigned>(std::min<int64_t>(3 * num_processors, most));
-  LongKernel<Rule, W, G>
+  LongKernel<Rule, W, G, kNarrow>
       <<<long_blocks, kStepBlock, 0, hot_stream>>>(plan, grads, kClass, rule);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("LongKernel");
   return Status::OK();
@@ -542,25 +635,16 @@ template <typename Rule>
 Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
                     const Rule& rule, int num_processors, StreamView stream,
                     StreamView hot_stream) {
+  using Launch = Status (*)(const StepPlan&, const float*, const Rule&, int,
+                            cudaStream_t, cudaStream_t);
   namespace internal = update_internal;
-  cudaStream_t s = stream.get(), h = hot_stream.get();
-  switch (dim_class) {
-    case 0:
-      return internal::LaunchClass<Rule, 0>(plan, grads, rule, num_processors,
-                                            s, h);
-    case 1:
-      return internal::LaunchClass<Rule, 1>(plan, grads, rule, num_processors,
-                                            s, h);
-    case 2:
-      return internal::LaunchClass<Rule, 2>(plan, grads, rule, num_processors,
-                                            s, h);
-    case 3:
-      return internal::LaunchClass<Rule, 3>(plan, grads, rule, num_processors,
-                                            s, h);
-    default:
-      return internal::LaunchClass<Rule, 4>(plan, grads, rule, num_processors,
-                                            s, h);
-  }
+  constexpr Launch kLaunches[kClasses] = {
+      internal::LaunchClass<Rule, 0>, internal::LaunchClass<Rule, 1>,
+      internal::LaunchClass<Rule, 2>, internal::LaunchClass<Rule, 3>,
+      internal::LaunchClass<Rule, 4>, internal::LaunchClass<Rule, 5>,
+      internal::LaunchClass<Rule, 6>};
+  return kLaunches[dim_class](plan, grads, rule, num_processors, stream.get(),
+                              hot_stream.get());
 }
 
 }  // namespace gpu

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -47,6 +48,8 @@ struct GpuRowHomeOptions {
   int64_t dim = 0;
   // [R, dim], R below 2^31; copied. It may include rows that no key uses.
   Span<const float> default_rows;
+  // With narrow values a row has 8 bytes more, for stochastic rounding.
+  FloatType value_type = FloatType::kFloat32;
   bool keeps_counters = false;  // gpu_compute.h; costs 16 bytes per row
   // Not 0: rows beyond this number of bytes of GPU memory are in host memory,
   // and the home has RowTiers. With slots at least 64 rows are in GPU memory.

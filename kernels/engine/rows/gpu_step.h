@@ -153,6 +153,9 @@ struct GpuStepUpdate {
   // version_plus1 and call, and its key's occurrences are added to the pending
   // counters' frequency. REQUIRES: lists_rows is false.
   const RowMeta* counters = nullptr;
+  // With narrow values: the update's salt (base/random_rounding.h), or null for
+  // rounding to nearest. Read until Update returns.
+  const uint64_t* salt = nullptr;
 };
 
 // The rows that an update changes, each once, in any order: the table's index

@@ -44,6 +44,7 @@ Status MakeHbm(const RowHomeOptions& options, TableRows* made) {
   GpuRowHomeOptions gpu;
   gpu.dim = options.dim;
   gpu.default_rows = options.default_rows;
+  gpu.value_type = options.value_type;
   gpu.keeps_counters = options.keeps_counters;
   if (options.storage == RowStorage::kHbmDram) {
     EV_RETURN_IF_ERROR(CheckGpuBudget(options));
@@ -57,23 +58,8 @@ Status MakeHbm(const RowHomeOptions& options, TableRows* made) {
   return Status::OK();
 }
 
-// OK if the storage may have these values.
-Status CheckValueType(const RowHomeOptions& options) {
-  if (options.value_type == FloatType::kFloat32 ||
-      options.storage == RowStorage::kDramSsd) {
-    return Status::OK();
-  }
-  return FailedPrecondition("values of " +
-                            std::string(FloatTypeName(options.value_type)) +
-                            " need rows without GPU memory, got storage '" +
-                            RowStorageName(options.storage) +
-                            "': use storage 'dram' or 'dram_ssd', or values "
-                            "of float32");
-}
-
 Status MakeAuto(const RowHomeOptions& options, TableRows* made) {
-  Status status = CheckValueType(options);
-  if (status.ok()) status = MakeHbm(options, made);
+  const Status status = MakeHbm(options, made);
   if (status.code() != StatusCode::kFailedPrecondition) return status;
   made->why_not_on_gpu = status.message();
   return MakeDram(options, made);
@@ -82,7 +68,6 @@ Status MakeAuto(const RowHomeOptions& options, TableRows* made) {
 Status Make(const RowHomeOptions& options, TableRows* made) {
   if (options.storage == RowStorage::kDram) return MakeDram(options, made);
   if (options.storage == RowStorage::kAuto) return MakeAuto(options, made);
-  EV_RETURN_IF_ERROR(CheckValueType(options));
   switch (options.storage) {
     case RowStorage::kDram:
     case RowStorage::kAuto:

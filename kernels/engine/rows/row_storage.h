@@ -85,8 +85,7 @@ struct RowStorageOptions {
   int64_t memory_bytes = 0;
   // kHbmDramSsd: bytes for the rows in CPU memory; at least one row.
   int64_t second_memory_bytes = 0;
-  // Type of the numbers of the values; slots are float32. A narrow one needs
-  // kDram, kDramSsd or kAuto, which then uses CPU memory.
+  // Type of the numbers of the values; slots are float32.
   FloatType value_type = FloatType::kFloat32;
   // Decides which rows are in the faster of two memories.
   CacheStrategy tier_strategy = CacheStrategy::kLfu;

@@ -14,7 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/engine/base/hash.h"
+#include "kernels/engine/base/random_rounding.h"
 #include "kernels/engine/base/row_shape.h"
+#include "kernels/engine/base/typed_columns.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/optimizer/row_rule.h"
@@ -88,12 +91,17 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
 
  public:
   explicit HostDeviceRows(const GpuRowHomeOptions& options)
-      : shape_(options.dim),
-        defaults_(options.default_rows.begin(), options.default_rows.end()),
+      : shape_(options.dim, {}, 1, options.value_type,
+               options.value_type != FloatType::kFloat32),
+        defaults_(options.default_rows.size()),
         counters_(options.keeps_counters ? new HostCounters : nullptr) {
+    for (int64_t r = 0; r < num_defaults(); ++r) {
+      WriteNumbers(options.default_rows.data() + r * dim(), dim(),
+                   ColumnOf(shape_, defaults_.data() + r * dim(), 0));
+    }
     if (options.gpu_bytes == 0) return;
     places_.reset(new HostPlaces(options.gpu_bytes));
-    places_->SetRowBytes(dim() * sizeof(float));
+    places_->SetRowBytes(shape_.floats() * sizeof(float));
   }
   ~HostDeviceRows() override { Clear(); }
 
@@ -107,8 +115,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     const Call call(this);
     Check(handle < kFirstReservedHandle, "a new row's handle is reserved",
           handle);
-    Check(default_row >= 0 &&
-              default_row < static_cast<int64_t>(defaults_.size()) / dim(),
+    Check(default_row >= 0 && default_row < num_defaults(),
           "there is no such default row", default_row);
     std::lock_guard<std::mutex> lock(mu_);
     Check(rows_.count(handle) == 0, "a row is made twice", handle);
@@ -156,8 +163,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
       if (handles[i] >= kFirstReservedHandle) {
         std::fill_n(to, width, std::numeric_limits<float>::quiet_NaN());
       } else {
-        std::copy_n(At(handles[i])->floats.data() + shape_.offset(column),
-                    width, to);
+        ReadNumbers(ColumnOf(shape_, RowOf(handles[i]), column), width, to);
       }
     }
     return Status::OK();
@@ -213,6 +219,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     batch.inverse = pooling.inverse.data();
     batch.offsets = pooling.offsets.data();
     batch.dim = dim();
+    batch.row_type = shape_.value_type();
     batch.combiner = pooling.combiner;
     PoolSamples(batch, 0, pooling.num_samples(), out);
   }
@@ -248,7 +255,12 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
                    grads, dim(), 0, num_rows, sums.data());
     std::unique_ptr<const RowRule> rule;
     EV_RETURN_IF_ERROR(MakeRowRule(update.rule, update.hyper, &rule));
-    return ApplyMarked(*rule, update.rows, update.slot_columns, sums.data());
+    std::vector<uint64_t> salts;
+    for (size_t u = 0; update.salt != nullptr && u < update.rows.size(); ++u) {
+      salts.push_back(SaltOf(update.rows[u], *update.salt));
+    }
+    return ApplyMarked(*rule, update.rows, update.slot_columns, sums.data(),
+                       update.salt == nullptr ? nullptr : salts.data());
   }
 
   Status BringGradients(ConstFloats grads, int64_t num_samples,
@@ -272,7 +284,9 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     EV_RETURN_IF_ERROR(StartTransfer());
     std::lock_guard<std::mutex> lock(mu_);
     for (size_t i = 0; i < handles.size(); ++i) {
-      out[i] = SumOfSquares(At(handles[i])->floats.data(), dim());
+      std::vector<float> value(dim());
+      ReadNumbers(ColumnOf(shape_, RowOf(handles[i]), 0), dim(), value.data());
+      out[i] = SumOfSquares(value.data(), dim());
     }
     return Status::OK();
   }
@@ -289,23 +303,25 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     const Writing writing(this, handles);
     std::lock_guard<std::mutex> lock(mu_);
     for (size_t i = 0; i < handles.size(); ++i) {
-      std::copy_n(in + i * width, width,
-                  At(handles[i])->floats.data() + shape_.offset(column));
+      WriteNumbers(in + i * width, width,
+                   ColumnOf(shape_, At(handles[i])->data(), column));
     }
     return Status::OK();
   }
 
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
                Span<const int> slot_columns, const float* grads,
-               const uint64_t* /*salts*/) override {
+               const uint64_t* salts) override {
     const Call call(this);
     EV_RETURN_IF_ERROR(StartTransfer());
     const Writing writing(this, handles);
-    return ApplyMarked(rule, handles, slot_columns, grads);
+    return ApplyMarked(rule, handles, slot_columns, grads, salts);
   }
+  int64_t overflows() const override { return overflows_; }
 
   Status ApplyMarked(const RowRule& rule, Span<const RowHandle> handles,
-                     Span<const int> slot_columns, const float* grads) {
+                     Span<const int> slot_columns, const float* grads,
+                     const uint64_t* salts) {
     Check(static_cast<int>(slot_columns.size()) == rule.num_slots(),
           "a rule got another number of slots", slot_columns.size());
     std::vector<int64_t> offsets;
@@ -316,14 +332,19 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     std::lock_guard<std::mutex> lock(mu_);
     for (size_t i = 0; i < handles.size(); ++i) {
       if (handles[i] >= kFirstReservedHandle) continue;
-      float* row = At(handles[i])->floats.data();
+      float* row = At(handles[i])->data();
+      int64_t overflows = 0;
       RowBlock block;
       block.rows = &row;
       block.grads = grads + i * dim();
       block.num_rows = 1;
       block.dim = dim();
       block.slot_offsets = offsets.data();
+      block.value_type = shape_.value_type();
+      if (salts != nullptr) block.salts = salts + i;
+      block.overflows = &overflows;
       rule.Apply(block);
+      overflows_ += overflows;
     }
     return Status::OK();
   }
@@ -332,14 +353,19 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     const Call call(this, /*alone=*/true);
     EV_RETURN_IF_ERROR(StartTransfer());
     const size_t before = shape_.num_slots();
+    const int64_t old_floats = shape_.floats();
     Check(slots.size() >= before, "slots are taken away", slots.size());
     shape_ = shape_.With(slots);
     if (places_ != nullptr) {
       places_->SetRowBytes(shape_.floats() * sizeof(float));
     }
     for (auto& row : rows_) {
-      row.second.floats.resize(shape_.floats());
-      shape_.FillSlots(before, row.second.floats.data());
+      Row& of = row.second;
+      const uint64_t hash =
+          shape_.has_hash() ? *HashOf(of.data(), old_floats) : 0;
+      of.floats.resize(shape_.floats());
+      shape_.FillSlots(before, of.data());
+      if (shape_.has_hash()) *HashOf(of.data(), shape_.floats()) = hash;
     }
     return Status::OK();
   }
@@ -417,14 +443,15 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     int64_t default_row = 0;
     std::vector<float> floats;  // empty while the row is queued
     bool is_being_written = false;
+
+    float* data() { return floats.data(); }
   };
 
   // Returns the row of a handle. REQUIRES: mu_ is held.
   const float* RowOf(RowHandle handle) {
-    if (handle < kFirstReservedHandle) return At(handle)->floats.data();
+    if (handle < kFirstReservedHandle) return At(handle)->data();
     const int64_t r = handle - kFirstReservedHandle;
-    Check(r < static_cast<int64_t>(defaults_.size()) / dim(),
-          "there is no such default row", r);
+    Check(r < num_defaults(), "there is no such default row", r);
     return defaults_.data() + r * dim();
   }
 
@@ -453,23 +480,37 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     for (RowHandle handle : queue_) {
       Row* row = &rows_[handle];
       const float* from = defaults_.data() + row->default_row * dim();
-      row->floats.assign(from, from + dim());
+      row->floats.assign(from, from + shape_.offset(1));
       row->floats.resize(shape_.floats());
-      shape_.FillSlots(0, row->floats.data());
+      shape_.FillSlots(0, row->data());
     }
     queue_.clear();
-    for (const auto& key : new_keys_) known_->Put(key.first, key.second);
+    for (const auto& key : new_keys_) {
+      known_->Put(key.first, key.second);
+      if (!shape_.has_hash()) continue;
+      *HashOf(At(key.second)->data(), shape_.floats()) = MixKey(key.first);
+    }
     new_keys_.clear();
   }
 
-  int64_t dim() const { return shape_.dim(); }
+  // Returns the salt of a row, by its key's hash.
+  uint64_t SaltOf(RowHandle handle, uint64_t update_salt) {
+    if (handle >= kFirstReservedHandle) return 0;
+    std::lock_guard<std::mutex> lock(mu_);
+    return SaltOfMixed(update_salt,
+                       *HashOf(At(handle)->data(), shape_.floats()));
+  }
 
-  RowShape shape_;  // changed only by calls that run alone
-  const std::vector<float> defaults_;
+  int64_t dim() const { return shape_.dim(); }
+  int64_t num_defaults() const { return defaults_.size() / dim(); }
+
+  RowShape shape_;               // changed only by calls that run alone
+  std::vector<float> defaults_;  // [R, dim]: values, and perhaps padding
   const std::shared_ptr<HostKnownKeys> known_{new HostKnownKeys};
   const std::shared_ptr<HostCounters> counters_;  // null if none is kept
   std::unique_ptr<HostPlaces> places_;  // null if all rows are on the device
   std::atomic<int> calls_{0};
+  std::atomic<int64_t> overflows_{0};
   mutable std::mutex mu_;
   std::unordered_map<RowHandle, Row> rows_;
   std::vector<RowHandle> queue_;

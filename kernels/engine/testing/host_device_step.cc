@@ -328,6 +328,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       to_do.grads = update.grads;
       to_do.put_grads = update.put_grads;
       to_do.stream = stream;
+      to_do.salt = update.salt;
       auto* const rows = dynamic_cast<HostStepRows*>(update.table);
       Check(rows != nullptr, "a table has no rows on a device", update.number);
       EV_RETURN_IF_ERROR(rows->Update(to_do));

@@ -53,6 +53,7 @@ struct HostPooledUpdate {
   ConstFloats grads;  // in GPU memory
   DeviceGradients* put_grads = nullptr;
   const DeviceStream* stream = nullptr;
+  const uint64_t* salt = nullptr;  // GpuStepUpdate::salt
 };
 
 // Operations of the rows for a step.

@@ -90,8 +90,7 @@ memory_bytes: With dram_ssd, bytes of rows in CPU memory; with hbm_dram and hbm_
 second_memory_bytes: With hbm_dram_ssd, bytes of rows in CPU memory.
 key_dtype: The type of the keys. Ids may have either type; an id that this type cannot
   hold is an error.
-value_dtype: The type in which rows keep values; slots are float. Not with rows in GPU
-  memory.
+value_dtype: The type in which rows keep values; slots are float.
 value_rounding: How an update rounds values to a narrower type: to one of the two
   neighbours, the nearer the likelier, or to the nearest.
 value_seed: Seed of that rounding, until a checkpoint is restored.

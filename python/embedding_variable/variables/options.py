@@ -223,12 +223,11 @@ class EmbeddingVariableOption(object):
     init_option: `InitializerOption`; None: the default one. Its attribute is `init`.
     value_dtype: `tf.float32`, `tf.float16` or `tf.bfloat16`, the type in which rows keep
       their values, or None for that of `get_embedding_variable`, else float32. Lookups,
-      gradients, slots and arithmetic are float32. A narrower type needs
-      `StorageType.DRAM` or `DRAM_SSDHASH`. Not an option of DeepRec.
+      gradients, slots and arithmetic are float32. Not an option of DeepRec.
     value_rounding: how an update rounds values to a narrower type: "stochastic", to one
       of the two neighbours, the nearer the likelier, so that small steps are kept on
-      average; or "nearest", which drops steps below half of the neighbours' distance. No effect
-      with float32.
+      average; or "nearest", which drops steps below half of the neighbours' distance.
+      No effect with float32.
   """
 
   def __init__(self,
@@ -406,14 +405,7 @@ def _check_values(name, option):
   if option.value_rounding not in (STOCHASTIC, NEAREST):
     raise ValueError("embedding variable '%s': value_rounding: expected '%s' or '%s', got %r" %
                      (name, STOCHASTIC, NEAREST, option.value_rounding))
-  dtype = value_dtype(name, option)
-  storage = storages.of_type(option.storage_option.storage_type)
-  if (dtype != dtypes.float32 and storage.may_use_gpu and
-      storage is not storages.AUTO):
-    raise NotImplementedError(
-        "embedding variable '%s': value_dtype %s: this version keeps no such values in GPU "
-        "memory, got storage '%s'. Use StorageType.DRAM or DRAM_SSDHASH, or float32" %
-        (name, dtype.name, storage.name))
+  value_dtype(name, option)
 
 
 def to_table_options(name, option):

@@ -124,12 +124,15 @@ PooledUpdate PooledUpdateOf(const Update& update) {
     pooled.unknown_handles = update.handles;
   } else {
     pooled.handles = update.handles;
+    pooled.keys = update.keys;
   }
   pooled.slot_columns = update.slot_columns;
   pooled.grads = update.pooled_grads;
   pooled.stream = update.stream;
   pooled.is_solo = update.solo;
   pooled.call = update.call;
+  pooled.rounds_randomly = update.rounds_randomly;
+  pooled.salt = update.salt;
   return pooled;
 }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "kernels/engine/base/random_rounding.h"
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
@@ -115,6 +116,7 @@ Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
     one.handles = step_update.of_ids;
     one.grads = update->grads;
     one.put_grads = step_update.put_grads;
+    if (update->rounds_randomly) one.salt = &update->salt;
     // If the CPU has found the rows, it counts them too.
     one.lists_rows = !has_handles && update->table->needs_meta_updates();
     if (!has_handles && update->table->keeps_counters()) {
@@ -183,13 +185,18 @@ Status SumAndApply(const RowRule& rule, const PooledUpdate& update,
                              update.grads, planned.dim, begin, end,
                              sums.data() + begin * planned.dim);
             });
+  std::vector<uint64_t> salts;
+  for (size_t u = 0; update.rounds_randomly && u < update.keys.size(); ++u) {
+    salts.push_back(RoundingSalt(update.salt, update.keys[u]));
+  }
   std::unique_lock<std::mutex> lock;
   if (!update.is_solo) {
     lock = std::unique_lock<std::mutex>(*update.table->update_lock.stripe(0));
   }
   return update.table->WithName(update.table->home->Apply(
       rule, Span<const RowHandle>(update.handles, planned.num_unique),
-      update.slot_columns, sums.data(), /*salts=*/nullptr));
+      update.slot_columns, sums.data(),
+      update.rounds_randomly ? salts.data() : nullptr));
 }
 
 }  // namespace

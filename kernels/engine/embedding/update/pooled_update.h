@@ -31,6 +31,7 @@ struct PooledUpdate {
   // [U]; kNoRow for keys that the filter keeps out. Null: the table's step has
   // them.
   const RowHandle* handles = nullptr;
+  Span<const int64_t> keys;  // [U], with handles
   // [K]: handles of the keys that had no row at the lookup; may be null.
   const RowHandle* unknown_handles = nullptr;
   Span<const int> slot_columns;
@@ -38,6 +39,8 @@ struct PooledUpdate {
   const DeviceStream* stream = nullptr;  // not null: they are on the device
   bool is_solo = false;                  // the table has no other updater
   UpdateCall call;
+  bool rounds_randomly = false;  // see Update (update_steps.h)
+  uint64_t salt = 0;
 };
 
 // The metadata updates of one step's rows; null if the updates failed.

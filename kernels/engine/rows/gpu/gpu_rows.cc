@@ -14,6 +14,7 @@
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/base/tasks.h"
+#include "kernels/engine/base/typed_columns.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/gpu/gpu_gradients.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
@@ -60,7 +61,8 @@ Status GpuRows::Make(const GpuRowHomeOptions& options,
 GpuRows::GpuRows(int device, const GpuRowHomeOptions& options)
     : device_(device),
       // Kernels access rows in vectors of four floats if the dim allows.
-      shape_(options.dim, {}, options.dim % 4 == 0 ? 4 : 1),
+      shape_(options.dim, {}, options.dim % 4 == 0 ? 4 : 1, options.value_type,
+             /*has_hash=*/options.value_type != FloatType::kFloat32),
       budget_(options.gpu_bytes),
       places_(budget_ == 0 ? nullptr : new RowPlaces(options.tier_strategy)),
       known_(new KnownKeys(device)) {}
@@ -104,13 +106,23 @@ Status GpuRows::BringGradients(ConstFloats grads, int64_t num_samples,
 }
 
 Status GpuRows::Create(const GpuRowHomeOptions& options) {
-  const Span<const float> default_rows = options.default_rows;
-  pieces_ = NewPieces(dim(), -1);
+  pieces_ = NewPieces(shape_.floats(), -1);
   if (options.keeps_counters) counters_.reset(new RowCounters);
-  const size_t bytes = default_rows.size() * sizeof(float);
+  const int64_t num_defaults = options.default_rows.size() / dim();
+  std::vector<float> defaults(num_defaults * shape_.offset(1));
+  for (int64_t r = 0; r < num_defaults; ++r) {
+    WriteNumbers(options.default_rows.data() + r * dim(), dim(),
+                 ColumnOf(shape_, defaults.data() + r * shape_.offset(1), 0));
+  }
+  const size_t bytes = defaults.size() * sizeof(float);
   EV_RETURN_IF_ERROR(defaults_.Allocate(bytes, "default rows"));
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(defaults_.data(), default_rows.data(),
-                                     bytes, cudaMemcpyHostToDevice));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(defaults_.data(), defaults.data(), bytes,
+                                     cudaMemcpyHostToDevice));
+  if (shape_.has_hash()) {
+    EV_RETURN_IF_ERROR(
+        overflows_.Allocate(sizeof(uint64_t), "the counter of overflows"));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemset(overflows_.data(), 0, sizeof(uint64_t)));
+  }
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
   return Status::OK();
 }
@@ -226,10 +238,11 @@ Status GpuRows::WriteQueuedKeys(NewRows::Writing* writing, TransferRing* ring) {
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         turn->device, turn->host, handles_at + n * sizeof(RowHandle),
         cudaMemcpyHostToDevice, ring->stream()));
-    EV_RETURN_IF_ERROR(known_->Put(
-        reinterpret_cast<const int64_t*>(turn->device),
-        reinterpret_cast<const RowHandle*>(turn->device + handles_at), n,
-        ring->stream()));
+    const int64_t* const sent = reinterpret_cast<const int64_t*>(turn->device);
+    const RowHandle* const rows =
+        reinterpret_cast<const RowHandle*>(turn->device + handles_at);
+    EV_RETURN_IF_ERROR(LaunchHashes(sent, rows, n, ring->stream()));
+    EV_RETURN_IF_ERROR(known_->Put(sent, rows, n, ring->stream()));
     writing->WroteKeys(n);
     EV_RETURN_IF_ERROR(ring->End(turn));
   }
@@ -260,7 +273,7 @@ Status GpuRows::WriteQueuedRows(NewRows::Writing* writing, TransferRing* ring) {
     batch.rows = pieces();
     batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
     batch.num_rows = n;
-    batch.dim = dim();
+    batch.dim = shape_.offset(1);
     EV_RETURN_IF_ERROR(LaunchNewRows(
         batch, reinterpret_cast<const int64_t*>(turn->device + defaults_at),
         defaults_.as<float>(), new_slots(), ring->stream()));
@@ -303,6 +316,7 @@ Status GpuRows::BringDown(
       batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
       batch.num_rows = n;
       batch.dim = dim();
+      batch.type = shape_.value_type();
       EV_RETURN_IF_ERROR(work(batch, turn->device + rows_at, ring));
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
           turn->host + rows_at, turn->device + rows_at, n * bytes_per_row,
@@ -330,6 +344,7 @@ Status GpuRows::Read(Span<const RowHandle> handles, int column, float* out) {
       },
       [&](RowBatch batch, char* rows, TransferRing* ring) {
         batch.dim = width;
+        batch.type = shape_.type(column);
         return LaunchReadRows(batch, shape_.offset(column),
                               reinterpret_cast<float*>(rows), ring->stream());
       });
@@ -347,22 +362,29 @@ Status GpuRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
       });
 }
 
-Status GpuRows::SendUp(
-    Span<const RowHandle> handles, int64_t width, const float* floats,
-    TransferRing* ring,
-    const std::function<Status(const RowBatch&, const float*)>& work) {
+Status GpuRows::SendUp(Span<const RowHandle> handles, int64_t width,
+                       const float* floats, const uint64_t* salts,
+                       TransferRing* ring,
+                       const std::function<Status(const RowBatch&, const float*,
+                                                  const uint64_t*)>& work) {
   const int64_t total = handles.size();
   const size_t row_bytes = width * sizeof(float);
-  const int64_t per_turn = std::max<int64_t>(
-      1, (kTurnBytes - kAlign) / (row_bytes + sizeof(RowHandle)));
+  const size_t salt_bytes = salts == nullptr ? 0 : sizeof(uint64_t);
+  const int64_t per_turn =
+      std::max<int64_t>(1, (kTurnBytes - 2 * kAlign) /
+                               (row_bytes + salt_bytes + sizeof(RowHandle)));
   const bool direct = IsPinned(floats);
   for (int64_t begin = 0; begin < total; begin += per_turn) {
     const int64_t n = std::min(per_turn, total - begin);
-    const size_t floats_at = Aligned(n * sizeof(RowHandle));
+    const size_t salts_at = Aligned(n * sizeof(RowHandle));
+    const size_t floats_at = Aligned(salts_at + n * salt_bytes);
     const size_t float_bytes = n * row_bytes;
     TransferRing::Turn* turn = nullptr;
     EV_RETURN_IF_ERROR(ring->Next(&turn));
     std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
+    if (salts != nullptr) {
+      std::memcpy(turn->host + salts_at, salts + begin, n * salt_bytes);
+    }
     if (!direct) {
       std::memcpy(turn->host + floats_at, floats + begin * width, float_bytes);
     }
@@ -380,7 +402,10 @@ Status GpuRows::SendUp(
     batch.num_rows = n;
     batch.dim = width;
     EV_RETURN_IF_ERROR(
-        work(batch, reinterpret_cast<const float*>(turn->device + floats_at)));
+        work(batch, reinterpret_cast<const float*>(turn->device + floats_at),
+             salts == nullptr
+                 ? nullptr
+                 : reinterpret_cast<const uint64_t*>(turn->device + salts_at)));
     EV_RETURN_IF_ERROR(ring->End(turn));
   }
   return Status::OK();
@@ -390,8 +415,9 @@ Status GpuRows::Write(Span<const RowHandle> handles, int column,
                       const float* in) {
   if (handles.empty()) return Status::OK();
   return WithRing([&](TransferRing* ring) {
-    return SendUp(handles, shape_.width(column), in, ring,
-                  [&](const RowBatch& batch, const float* floats) {
+    return SendUp(handles, shape_.width(column), in, nullptr, ring,
+                  [&](RowBatch batch, const float* floats, const uint64_t*) {
+                    batch.type = shape_.type(column);
                     return LaunchWriteRows(batch, shape_.offset(column), floats,
                                            ring->stream());
                   });
@@ -400,28 +426,60 @@ Status GpuRows::Write(Span<const RowHandle> handles, int column,
 
 Status GpuRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
                       Span<const int> slot_columns, const float* grads,
-                      const uint64_t* /*salts*/) {
+                      const uint64_t* salts) {
   if (handles.empty()) return Status::OK();
   std::vector<int64_t> offsets;
   for (int column : slot_columns) offsets.push_back(shape_.offset(1 + column));
   return WithRing([&](TransferRing* ring) {
-    return SendUp(handles, dim(), grads, ring,
-                  [&](const RowBatch& batch, const float* floats) {
-                    return LaunchApplyRule(rule.name(), rule.hyper(), batch,
-                                           offsets, floats, ring->stream());
+    return SendUp(handles, dim(), grads, salts, ring,
+                  [&](RowBatch batch, const float* floats,
+                      const uint64_t* salts_of_batch) {
+                    batch.type = shape_.value_type();
+                    return LaunchApplyRule(
+                        rule.name(), rule.hyper(), batch, offsets, floats,
+                        RowRounding{salts_of_batch, overflow_counter()},
+                        ring->stream());
                   });
   });
+}
+
+// Waits on a copy of the list, as TakeCounters does.
+int64_t GpuRows::overflows() const {
+  if (overflow_counter() == nullptr) return 0;
+  const auto read = [&](uint64_t* count) {
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    for (const std::shared_ptr<DeviceEvent>& event : events_.in_flight()) {
+      EV_RETURN_IF_ERROR(event->Wait());
+    }
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(count, overflow_counter(),
+                                       sizeof(*count), cudaMemcpyDeviceToHost));
+    return Status::OK();
+  };
+  uint64_t count = 0;
+  const Status status = CatchBadAlloc([&] { return read(&count); });
+  return status.ok() ? static_cast<int64_t>(count) : 0;
+}
+
+Status GpuRows::LaunchHashes(const int64_t* keys, const RowHandle* handles,
+                             int64_t n, StreamView stream) const {
+  if (!shape_.has_hash()) return Status::OK();
+  RowBatch batch;
+  batch.rows = pieces();
+  batch.handles = handles;
+  batch.num_rows = n;
+  return LaunchWriteHashes(batch, keys, stream);
 }
 
 Status GpuRows::UploadNewSlots(const RowShape& shape, TransferRing* ring,
                                DeviceBuffer* to) {
   std::vector<float> row(shape.floats());
   shape.FillSlots(0, row.data());
-  const size_t bytes = (row.size() - shape.dim()) * sizeof(float);
+  const int64_t first = shape.offset(1);
+  const size_t bytes = (row.size() - first) * sizeof(float);
   EV_RETURN_IF_ERROR(to->Allocate(bytes, "initial values of slots"));
   if (bytes == 0) return Status::OK();
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to->data(), row.data() + shape.dim(),
-                                          bytes, cudaMemcpyHostToDevice,
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to->data(), row.data() + first, bytes,
+                                          cudaMemcpyHostToDevice,
                                           ring->stream()));
   return ring->Wait();
 }
@@ -432,17 +490,17 @@ Status GpuRows::MoveRows(RowPieces* from, RowPieces* to, const float* new_slots,
   struct Steps {
     RowPieces* from;
     RowPieces* to;
-    int64_t dim;
+    int64_t value_floats, hash_floats;
     const float* new_slots;
     TransferRing* ring;
     DeviceBuffer spare;
 
     Status Copy(const RowPieces& source, const RowPieces& target,
                 size_t piece) {
-      EV_RETURN_IF_ERROR(LaunchRelayout(source.address(piece), source.stride(),
-                                        target.address(piece), target.stride(),
-                                        source.rows_per_piece(), dim, new_slots,
-                                        ring->stream()));
+      EV_RETURN_IF_ERROR(LaunchRelayout(
+          source.address(piece), source.stride(), target.address(piece),
+          target.stride(), source.rows_per_piece(), value_floats, hash_floats,
+          new_slots, ring->stream()));
       return ring->Wait();
     }
     Status Move(size_t piece) {
@@ -471,7 +529,13 @@ Status GpuRows::MoveRows(RowPieces* from, RowPieces* to, const float* new_slots,
   Status lost;
   Status status;
   {
-    Steps steps{from, to, dim(), new_slots, ring, {}};
+    Steps steps{from,
+                to,
+                shape_.offset(1),
+                shape_.has_hash() ? RowShape::kHashFloats : 0,
+                new_slots,
+                ring,
+                {}};
     status = MovePieces(Span<const size_t>(pieces), &steps, &lost);
   }
   if (!lost.ok()) {
@@ -515,7 +579,8 @@ Status GpuRows::Relayout(Span<const SlotShape> slots) {
     const int64_t after = shape.floats();
     DeviceBuffer new_slots;
     EV_RETURN_IF_ERROR(UploadNewSlots(shape, ring, &new_slots));
-    if (after == before) {
+    // A new slot may fit into the padding of the last one.
+    if (shape.num_slots() == shape_.num_slots()) {
       new_slots_ = std::move(new_slots);
       shape_ = std::move(shape);
       return Status::OK();

@@ -74,7 +74,8 @@ class GpuRows : public GpuRowHome, public RowTiers {
                const float* in) override;
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
                Span<const int> slot_columns, const float* grads,
-               const uint64_t* /*salts*/) override;
+               const uint64_t* salts) override;
+  int64_t overflows() const override;
   Status Relayout(Span<const SlotShape> slots) override;
   bool keeps_counters() const override { return counters_ != nullptr; }
   bool has_counters() const override {
@@ -111,6 +112,7 @@ class GpuRows : public GpuRowHome, public RowTiers {
   // Returns the error if a failed call has left the rows in an unknown state.
   Status CheckUsable() const { return broken_; }
   int64_t dim() const { return shape_.dim(); }
+  const RowShape& shape() const { return shape_; }
   PiecesView pieces() const;
   // Null if all rows are in GPU memory.
   const std::shared_ptr<RowPlaces>& places() const { return places_; }
@@ -121,9 +123,19 @@ class GpuRows : public GpuRowHome, public RowTiers {
   RowCounters* counters() const {
     return counters_.get();
   }  // null if none is kept
+  // [R, shape().offset(1)], as rows keep their values.
   const float* default_rows() const { return defaults_.as<float>(); }
   // The floats of a new row after its value.
   const float* new_slots() const { return new_slots_.as<float>(); }
+  // In device memory: the number of rows with a value that rounding has made
+  // infinite. Null if values are float32.
+  unsigned long long* overflow_counter() const {  // NOLINT: for atomicAdd
+    return overflows_.as<unsigned long long>();   // NOLINT
+  }
+  // Writes the hashes of keys, in device memory, to their rows, if rows have
+  // one.
+  Status LaunchHashes(const int64_t* keys, const RowHandle* handles, int64_t n,
+                      StreamView stream) const;
   const std::shared_ptr<KnownKeys>& known() const { return known_; }
   RowEvents& events() { return events_; }
   NewRows& new_rows() { return new_rows_; }
@@ -163,12 +175,13 @@ class GpuRows : public GpuRowHome, public RowTiers {
       Span<const RowHandle> handles, size_t bytes_per_row,
       const std::function<void(int64_t, int64_t, const char*)>& take,
       const std::function<Status(const RowBatch&, char*, TransferRing*)>& work);
-  // Copies handles and their floats, [N, width], to the device in chunks, and
-  // calls work(batch, floats) for each chunk; floats are in device memory.
-  Status SendUp(
-      Span<const RowHandle> handles, int64_t width, const float* floats,
-      TransferRing* ring,
-      const std::function<Status(const RowBatch&, const float*)>& work);
+  // Copies handles, their floats, [N, width], and, unless null, their salts to
+  // the device in chunks, and calls work(batch, floats, salts) for each chunk;
+  // its pointers are device memory.
+  Status SendUp(Span<const RowHandle> handles, int64_t width,
+                const float* floats, const uint64_t* salts, TransferRing* ring,
+                const std::function<Status(const RowBatch&, const float*,
+                                           const uint64_t*)>& work);
   size_t turn_bytes() const;
   // Returns pieces without memory, for rows of 'stride' floats. rows_log2: -1,
   // or that of the pieces whose rows move to them.
@@ -184,6 +197,7 @@ class GpuRows : public GpuRowHome, public RowTiers {
   const int64_t budget_;  // bytes of rows in GPU memory; 0: all of them
   DeviceBuffer defaults_;
   DeviceBuffer new_slots_;
+  DeviceBuffer overflows_;
   std::unique_ptr<RowPieces> pieces_;
   // Null if all rows are in GPU memory. Shared with steps in flight.
   const std::shared_ptr<RowPlaces> places_;

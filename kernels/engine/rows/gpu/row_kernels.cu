@@ -9,8 +9,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/engine/base/float_math.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/warp.cuh"
+#include "kernels/engine/base/hash.h"
+#include "kernels/engine/base/random_rounding.h"
+#include "kernels/engine/base/row_shape.h"
 #include "kernels/engine/optimizer/row_squares.cuh"
 #include "kernels/engine/optimizer/rule_list.h"
 #include "kernels/engine/rows/gpu/row_at.cuh"
@@ -49,6 +53,42 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+__device__ __forceinline__ uint16_t* NumbersOf(float* row) {
+  return reinterpret_cast<uint16_t*>(row);
+}
+
+// The same for narrow numbers.
+__global__ void __launch_bounds__(kThreads)
+    ReadNarrowKernel(RowBatch batch, int64_t offset, float* out) {
+  const int64_t n = batch.num_rows * batch.dim;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / batch.dim;
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    out[e] = WidenAs(batch.type, NumbersOf(RowAt(batch.rows, handle) +
+                                           offset)[e - i * batch.dim]);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    WriteNarrowKernel(RowBatch batch, int64_t offset, const float* in) {
+  const int64_t n = batch.num_rows * batch.dim;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / batch.dim;
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    NumbersOf(RowAt(batch.rows, handle) + offset)[e - i * batch.dim] =
+        RoundTo(batch.type, in[e]);
+  }
+}
+
+// Returns number c of a row's value.
+__device__ __forceinline__ float ValueAt(FloatType type, float* row,
+                                         int64_t c) {
+  return type == FloatType::kFloat32 ? row[c]
+                                     : WidenAs(type, NumbersOf(row)[c]);
+}
+
 // One thread per row; it adds in the order of SumOfSquares in
 // policy/eviction.h. Runs once per checkpoint.
 __global__ void __launch_bounds__(kThreads)
@@ -56,10 +96,11 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t i = FirstIndex(); i < batch.num_rows; i += IndexStep()) {
     const RowHandle handle = batch.handles[i];
     if (handle >= kFirstReservedHandle) continue;
-    const float* row = RowAt(batch.rows, handle);
+    float* const row = RowAt(batch.rows, handle);
     double squares = 0.0;
     for (int64_t c = 0; c < batch.dim; ++c) {
-      squares += static_cast<double>(row[c]) * row[c];
+      const float value = ValueAt(batch.type, row, c);
+      squares += static_cast<double>(value) * value;
     }
     out[i] = squares;
   }
@@ -86,56 +127,81 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
+    WriteHashesKernel(RowBatch batch, const int64_t* keys) {
+  for (int64_t i = FirstIndex(); i < batch.num_rows; i += IndexStep()) {
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    *HashOf(RowAt(batch.rows, handle), batch.rows.stride) = MixKey(keys[i]);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
     RelayoutKernel(const float* from, int64_t before, float* to, int64_t after,
-                   int64_t num_rows, int64_t dim, const float* new_slots) {
+                   int64_t num_rows, int64_t dim, int64_t hash_floats,
+                   const float* new_slots) {
   const int64_t n = num_rows * after;
   for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
     const int64_t i = e / after;
     const int64_t f = e - i * after;
-    to[e] = f < before ? from[i * before + f] : new_slots[f - dim];
+    if (f >= after - hash_floats) {
+      to[e] = from[i * before + before - after + f];
+    } else {
+      to[e] =
+          f < before - hash_floats ? from[i * before + f] : new_slots[f - dim];
+    }
   }
 }
 
+// A warp per row.
 template <typename Rule>
 __global__ void __launch_bounds__(kThreads)
     ApplyKernel(RowBatch batch, SlotOffsets slots, const float* grads,
-                float grad_factor, Rule rule) {
-  const int64_t n = batch.num_rows * batch.dim;
-  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
-    const int64_t i = e / batch.dim;
-    const RowHandle handle = batch.handles[i];
-    if (handle >= kFirstReservedHandle) continue;
-    ApplyToElement(rule, grads[e] * grad_factor,
-                   RowAt(batch.rows, handle) + (e - i * batch.dim), slots,
-                   std::make_index_sequence<Rule::kNumSlots>());
-  }
-}
-
-// The same for a per-row rule; a warp per row.
-template <typename Rule>
-__global__ void __launch_bounds__(kThreads)
-    ApplyPerRowKernel(RowBatch batch, SlotOffsets slots, const float* grads,
-                      float grad_factor, Rule rule) {
+                float grad_factor, RowRounding rounding, Rule rule) {
   const int lane = threadIdx.x % 32;
+  const bool is_narrow = batch.type != FloatType::kFloat32;
   for (int64_t i = FirstIndex() / 32; i < batch.num_rows;
        i += IndexStep() / 32) {
     const RowHandle handle = batch.handles[i];
     if (handle >= kFirstReservedHandle) continue;
     const float* const grad = grads + i * batch.dim;
     float* const row = RowAt(batch.rows, handle);
-    float* const accumulator = row + slots.at[0];
-    GroupSquares<1, 32> squares(kAllLanes);
-    for (int64_t c = lane; c - lane < batch.dim; c += 32) {
-      const float g = c < batch.dim ? grad[c] * grad_factor : 0.0f;
-      squares.Add(&g);
+    float rate = 0.0f;
+    if constexpr (IsPerRow<Rule>::value) {
+      float* const accumulator = row + slots.at[0];
+      GroupSquares<1, 32> squares(kAllLanes);
+      for (int64_t c = lane; c - lane < batch.dim; c += 32) {
+        const float g = c < batch.dim ? grad[c] * grad_factor : 0.0f;
+        squares.Add(&g);
+      }
+      const float sum = squares.Sum();
+      const float accumulated = rule.Accumulate(*accumulator, sum, batch.dim);
+      __syncwarp();  // all lanes have read it
+      if (lane == 0) *accumulator = accumulated;
+      rate = rule.Rate(accumulated);
     }
-    const float sum = squares.Sum();
-    const float accumulated = rule.Accumulate(*accumulator, sum, batch.dim);
-    __syncwarp();  // all lanes have read it
-    if (lane == 0) *accumulator = accumulated;
-    const float rate = rule.Rate(accumulated);
+    bool overflows = false;
     for (int64_t c = lane; c < batch.dim; c += 32) {
-      rule(grad[c] * grad_factor, rate, row + c);
+      float value = ValueAt(batch.type, row, c);
+      if constexpr (IsPerRow<Rule>::value) {
+        rule(grad[c] * grad_factor, rate, &value);
+      } else {
+        ApplyToElement(rule, grad[c] * grad_factor, &value, row, c, slots,
+                       std::make_index_sequence<Rule::kNumSlots>());
+      }
+      if (!is_narrow) {
+        row[c] = value;
+        continue;
+      }
+      const uint16_t rounded =
+          rounding.salts == nullptr
+              ? RoundTo(batch.type, value)
+              : RoundRandomlyTo(batch.type, value, rounding.salts[i],
+                                static_cast<uint32_t>(c));
+      overflows |= Overflows(batch.type, value, rounded);
+      NumbersOf(row)[c] = rounded;
+    }
+    if (is_narrow && __any_sync(kAllLanes, overflows) && lane == 0) {
+      atomicAdd(rounding.overflows, 1ull);
     }
   }
 }
@@ -146,21 +212,14 @@ struct Launch {
   SlotOffsets slots;
   const float* grads;
   Span<const float> hyper;
+  RowRounding rounding;
   cudaStream_t stream;
 
   template <typename Rule>
   void operator()(const Rule& rule) const {
     static_assert(Rule::kNumSlots <= kMaxSlots, "");
-    const float factor = GradFactor<Rule>(hyper);
-    if constexpr (IsPerRow<Rule>::value) {
-      ApplyPerRowKernel<Rule>
-          <<<BlocksFor(batch->num_rows * 32), kThreads, 0, stream>>>(
-              *batch, slots, grads, factor, rule);
-    } else {
-      ApplyKernel<Rule>
-          <<<BlocksFor(batch->num_rows * batch->dim), kThreads, 0, stream>>>(
-              *batch, slots, grads, factor, rule);
-    }
+    ApplyKernel<Rule><<<BlocksFor(batch->num_rows * 32), kThreads, 0, stream>>>(
+        *batch, slots, grads, GradFactor<Rule>(hyper), rounding, rule);
   }
 };
 
@@ -195,7 +254,10 @@ Status LaunchReadRows(const RowBatch& batch, int64_t offset, float* out,
                       StreamView stream) {
   if (batch.num_rows == 0) return Status::OK();
   const int64_t n = batch.num_rows * batch.dim;
-  if (InFours(batch, offset)) {
+  if (batch.type != FloatType::kFloat32) {
+    ReadNarrowKernel<<<BlocksFor(n), kThreads, 0, stream.get()>>>(batch, offset,
+                                                                  out);
+  } else if (InFours(batch, offset)) {
     RowBatch fours = batch;
     ReadKernel<float4><<<BlocksFor(n / 4), kThreads, 0, stream.get()>>>(
         fours, batch.dim / 4, offset / 4, reinterpret_cast<float4*>(out));
@@ -211,7 +273,10 @@ Status LaunchWriteRows(const RowBatch& batch, int64_t offset, const float* in,
                        StreamView stream) {
   if (batch.num_rows == 0) return Status::OK();
   const int64_t n = batch.num_rows * batch.dim;
-  if (InFours(batch, offset)) {
+  if (batch.type != FloatType::kFloat32) {
+    WriteNarrowKernel<<<BlocksFor(n), kThreads, 0, stream.get()>>>(batch,
+                                                                   offset, in);
+  } else if (InFours(batch, offset)) {
     WriteKernel<float4><<<BlocksFor(n / 4), kThreads, 0, stream.get()>>>(
         batch, batch.dim / 4, offset / 4, reinterpret_cast<const float4*>(in));
   } else {
@@ -241,24 +306,36 @@ Status LaunchNewRows(const RowBatch& batch, const int64_t* default_rows,
   return Status::OK();
 }
 
+Status LaunchWriteHashes(const RowBatch& batch, const int64_t* keys,
+                         StreamView stream) {
+  if (batch.num_rows == 0) return Status::OK();
+  WriteHashesKernel<<<BlocksFor(batch.num_rows), kThreads, 0, stream.get()>>>(
+      batch, keys);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("WriteHashesKernel");
+  return Status::OK();
+}
+
 Status LaunchRelayout(const float* from, int64_t before, float* to,
                       int64_t after, int64_t num_rows, int64_t dim,
-                      const float* new_slots, StreamView stream) {
+                      int64_t hash_floats, const float* new_slots,
+                      StreamView stream) {
   RelayoutKernel<<<BlocksFor(num_rows * after), kThreads, 0, stream.get()>>>(
-      from, before, to, after, num_rows, dim, new_slots);
+      from, before, to, after, num_rows, dim, hash_floats, new_slots);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("RelayoutKernel");
   return Status::OK();
 }
 
 Status LaunchApplyRule(const std::string& rule, Span<const float> hyper,
                        const RowBatch& batch, Span<const int64_t> slot_offsets,
-                       const float* grads, StreamView stream) {
+                       const float* grads, const RowRounding& rounding,
+                       StreamView stream) {
   if (batch.num_rows == 0) return Status::OK();
   Launch launch;
   launch.batch = &batch;
   launch.slots = OffsetsOf(slot_offsets);
   launch.grads = grads;
   launch.hyper = hyper;
+  launch.rounding = rounding;
   launch.stream = stream.get();
   EV_RETURN_IF_ERROR(VisitRule(rule, hyper, launch));
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("ApplyKernel");

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
@@ -25,13 +26,16 @@ struct RowBatch {
   const RowHandle* handles = nullptr;
   int64_t num_rows = 0;
   int64_t dim = 0;
+  // Type of the value, or of the column that is read or written. Writing rounds
+  // to nearest.
+  FloatType type = FloatType::kFloat32;
 };
 
 // FailedPrecondition: this library has no code for the current device.
 Status CheckDeviceRunsKernels();
 
-// LaunchReadRows: out[i, :] = dim floats at 'offset' of row i. LaunchWriteRows
-// is the reverse.
+// LaunchReadRows: out[i, :] = dim numbers of the batch's type at 'offset' of
+// row i, in floats. LaunchWriteRows is the reverse.
 Status LaunchReadRows(const RowBatch& batch, int64_t offset, float* out,
                       StreamView stream);
 Status LaunchWriteRows(const RowBatch& batch, int64_t offset, const float* in,
@@ -42,24 +46,39 @@ Status LaunchWriteRows(const RowBatch& batch, int64_t offset, const float* in,
 Status LaunchSquaredNorms(const RowBatch& batch, double* out,
                           StreamView stream);
 
-// Row i becomes row default_rows[i] of 'defaults', followed by new_slots: the
-// floats of a new row after its value.
+// Row i becomes row default_rows[i] of 'defaults', which has dim floats,
+// followed by new_slots: the floats of a new row after its value.
 Status LaunchNewRows(const RowBatch& batch, const int64_t* default_rows,
                      const float* defaults, const float* new_slots,
                      StreamView stream);
 
+// Writes MixKey(keys[i]) to the end of row i.
+Status LaunchWriteHashes(const RowBatch& batch, const int64_t* keys,
+                         StreamView stream);
+
 // Copies num_rows rows of 'before' floats each to rows of 'after' floats each.
-// Slots that the old rows do not have are copied from new_slots.
-// Slots that the new rows do not have are dropped.
+// Slots that the old rows do not have are copied from new_slots, which begin
+// dim floats after the row. Slots that the new rows do not have are dropped.
+// The last hash_floats stay the last.
 Status LaunchRelayout(const float* from, int64_t before, float* to,
                       int64_t after, int64_t num_rows, int64_t dim,
-                      const float* new_slots, StreamView stream);
+                      int64_t hash_floats, const float* new_slots,
+                      StreamView stream);
+
+// How narrow values are rounded: stochastically with salts (RowHome::Apply), or
+// to nearest if they are null. *overflows is increased by the number of rows
+// with a value that became infinite.
+struct RowRounding {
+  const uint64_t* salts = nullptr;          // [num_rows]
+  unsigned long long* overflows = nullptr;  // NOLINT: what atomicAdd takes
+};
 
 // Applies the rule to row i with gradient grads[i, :]. slot_offsets: in floats,
 // one per slot of the rule.
 Status LaunchApplyRule(const std::string& rule, Span<const float> hyper,
                        const RowBatch& batch, Span<const int64_t> slot_offsets,
-                       const float* grads, StreamView stream);
+                       const float* grads, const RowRounding& rounding,
+                       StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev

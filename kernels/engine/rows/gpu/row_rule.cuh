@@ -17,8 +17,7 @@ namespace gpu {
 
 constexpr int kMaxSlots = 3;
 
-// Distances in floats from an element of the value to the same element of each
-// slot.
+// Distances in floats from a row to each slot.
 struct SlotOffsets {
   int64_t at[kMaxSlots];
 };
@@ -31,12 +30,14 @@ inline SlotOffsets OffsetsOf(Span<const int64_t> offsets) {
   return slots;
 }
 
+// Applies the rule to the value of column c.
 template <typename Rule, size_t... kSlot>
 __device__ __forceinline__ void ApplyToElement(const Rule& rule, float grad,
-                                               float* element,
+                                               float* value, float* row,
+                                               int64_t c,
                                                const SlotOffsets& slots,
                                                std::index_sequence<kSlot...>) {
-  rule(grad, element, (element + slots.at[kSlot])...);
+  rule(grad, value, (row + slots.at[kSlot] + c)...);
 }
 
 }  // namespace gpu

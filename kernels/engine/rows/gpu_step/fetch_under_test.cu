@@ -76,6 +76,7 @@ Made MakeTable(bool is_placed, std::mt19937* random, Arrays* arrays) {
   StepLookupTable& to = made.table;
   to.dim =
       (*random)() % 2 == 0 ? 8 * (1 + (*random)() % 20) : 1 + (*random)() % 40;
+  to.value_floats = to.dim;
   const int64_t stride = 2 * to.dim;
   made.num_places = 200 + (*random)() % 3000;
   made.place.resize(made.num_places);

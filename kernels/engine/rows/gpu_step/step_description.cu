@@ -109,6 +109,8 @@ Status StepDescription::Describe(const Part& part, const Entry& entry,
   to->is_narrow = is_narrow;
   if (part.pools) {
     to->rows = table.rows->pieces();
+    to->row_type = table.row_type;
+    to->value_floats = static_cast<int32_t>(table.rows->shape().offset(1));
     to->defaults = table.rows->default_rows();
     to->out = entry.out.data();
     to->out_type = entry.out.type();
@@ -136,8 +138,9 @@ void StepDescription::DescribePools(const std::vector<Entry>& entries,
                       0;
     kinds[k] =
         PoolKind(fits ? ClassOfDim(static_cast<int32_t>(layout_->tables[t].dim))
-                      : kClasses - 1,
-                 ids_->one_id_each(t));
+                      : kAnyClass,
+                 ids_->one_id_each(t),
+                 layout_->tables[t].row_type != FloatType::kFloat32);
   }
   int at = 0;
   int32_t blocks = 0;

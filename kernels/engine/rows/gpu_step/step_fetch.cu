@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(kThreads)
       if (is_on_host) key = fetch.order.KeyOf(t, place);
     } else {
       lookup.rows[i] =
-          table.defaults +
-          static_cast<int64_t>(handle - kFirstReservedHandle) * table.dim;
+          table.defaults + static_cast<int64_t>(handle - kFirstReservedHandle) *
+                               table.value_floats;
     }
     if (keys != nullptr) {
       keys[i - fetch.first_id] = key;
@@ -93,9 +93,10 @@ __global__ void __launch_bounds__(kThreads)
   const uint32_t key = keys[p];
   if ((key & fetch.order.late_bit()) != 0) return;  // not in host memory
   const StepLookupTable& table = lookup.tables[key >> fetch.order.window_bits];
-  // Narrow outputs are rounded by the pooling.
-  const bool is_staged =
-      table.offsets != nullptr || table.out_type != FloatType::kFloat32;
+  // Narrow outputs and rows are converted by the pooling.
+  const bool is_staged = table.offsets != nullptr ||
+                         table.out_type != FloatType::kFloat32 ||
+                         table.row_type != FloatType::kFloat32;
   if (is_staged && p >= fetch.num_staged) return;
   const RowHandle* const handles = lookup.handles + fetch.first_id;
   const RowHandle handle = handles[positions[p]];
@@ -126,9 +127,9 @@ __global__ void __launch_bounds__(kThreads)
   const int copies = is_staged ? 1 : num_same;
   if (table.dim % 4 == 0 &&
       reinterpret_cast<uintptr_t>(table.out) % sizeof(float4) == 0) {
-    CopyRow<float4>(row, table.dim / 4, sub, copies, to);
+    CopyRow<float4>(row, table.value_floats / 4, sub, copies, to);
   } else {
-    CopyRow<float>(row, table.dim, sub, copies, to);
+    CopyRow<float>(row, table.value_floats, sub, copies, to);
   }
 }
 

@@ -78,6 +78,7 @@ Status AddTable(int device, const GpuStepTable& given, bool has_stream,
   table.rows = static_cast<GpuRows*>(given.table);
   table.known = table.rows->known();
   table.dim = table.rows->dim();
+  table.row_type = table.rows->shape().value_type();
   if (table.rows->places() != nullptr) {
     table.has_host_rows = table.rows->has_host_rows();
     layout->has_places = true;

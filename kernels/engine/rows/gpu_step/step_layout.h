@@ -59,6 +59,7 @@ struct StepLayout {
     GpuRows* rows = nullptr;  // valid while the caller holds the table locks
     std::shared_ptr<KnownKeys> known;
     int64_t dim = 0;
+    FloatType row_type = FloatType::kFloat32;
     IdsAre where = IdsAre::kPut;
     bool has_host_rows = false;  // when the step was made
     // True if the caller's int64 ids are copied to the block of ids as int32.

@@ -115,9 +115,17 @@ __device__ __forceinline__ const float* RowOfId(const StepLookup& lookup,
   if (lookup.rows != nullptr) return lookup.rows[i];
   if (handle >= kFirstReservedHandle) {
     return table.defaults +
-           static_cast<int64_t>(handle - kFirstReservedHandle) * table.dim;
+           static_cast<int64_t>(handle - kFirstReservedHandle) *
+               table.value_floats;
   }
   return AtPlace(table.rows, handle);
+}
+
+// Returns the type of the rows of a kernel for narrow values, or not; float32
+// is known when the kernel is compiled.
+template <bool kNarrow>
+__device__ __forceinline__ FloatType RowType(const StepLookupTable& table) {
+  return kNarrow ? table.row_type : FloatType::kFloat32;
 }
 
 // Stores W numbers of an output from number 'at' on. Uses streaming stores,
@@ -135,7 +143,7 @@ __device__ __forceinline__ void Store(void* out, FloatType type, int64_t at,
   }
 }
 
-template <int W, int G>
+template <int W, int G, bool kNarrow>
 __global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
     CopyRowsKernel(StepLookup lookup, int begin, int end, int first_block) {
   const int block = first_block + blockIdx.x;
@@ -164,6 +172,7 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
   const int dim = table.dim;
   void* const out = table.out;
   const FloatType type = table.out_type;
+  const FloatType row_type = RowType<kNarrow>(table);
   for (int r = 0; r < G; r += kRows) {
     if (r * kGroups >= left) break;
     const float* row[kRows];
@@ -177,20 +186,21 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
       Pack<W> v[kRows];
 #pragma unroll
       for (int u = 0; u < kRows; ++u) {
-        if (row[u] != nullptr) v[u] = LoadPack<W>(row[u] + c);
+        if (row[u] != nullptr) v[u] = LoadRaw<W>(row[u], row_type, c);
       }
 #pragma unroll
       for (int u = 0; u < kRows; ++u) {
         const int from = (r + u) * kGroups + group;
         if (row[u] != nullptr) {
-          Store<W>(out, type, (first + from) * dim + c, v[u]);
+          Store<W>(out, type, (first + from) * dim + c,
+                   Widened<W>(v[u], row_type));
         }
       }
     }
   }
 }
 
-template <int W, int G>
+template <int W, int G, bool kNarrow>
 __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
     PoolRowsKernel(StepLookup lookup, int begin, int end, int first_block) {
   const int block = first_block + blockIdx.x;
@@ -202,6 +212,7 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
                                       << (threadIdx.x % 32 / G * G);
   const Combiner combiner = static_cast<Combiner>(table.combiner);
   const int dim = table.dim;
+  const FloatType row_type = RowType<kNarrow>(table);
   constexpr int kGroups = kBlock / G;
   constexpr int kRows = Pace<G>::kPoolRows;
   const int64_t tile =
@@ -257,13 +268,16 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
           for (int u = 0; u < kRows; ++u) {
             const float* row = reinterpret_cast<const float*>(__shfl_sync(
                 mask, reinterpret_cast<unsigned long long>(my_row), r + u, G));
-            if (r + u < num_rows && c < dim) v[u] = LoadPack<W>(row + c);
+            if (r + u < num_rows && c < dim) {
+              v[u] = LoadRaw<W>(row, row_type, c);
+            }
           }
 #pragma unroll
           for (int u = 0; u < kRows; ++u) {
             if (r + u < num_rows) {
+              const Pack<W> row = Widened<W>(v[u], row_type);
 #pragma unroll
-              for (int x = 0; x < W; ++x) sum.x[x] = sum.x[x] + v[u].x[x];
+              for (int x = 0; x < W; ++x) sum.x[x] = sum.x[x] + row.x[x];
             }
           }
         }
@@ -280,11 +294,15 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
 }
 
 template <int kClass>
-void Launch(const StepLookup& lookup, bool one_id_each, int begin, int end,
+void Launch(const StepLookup& lookup, int kind, int begin, int end,
             int first_block, int blocks, cudaStream_t stream) {
   constexpr int W = ClassShape<kClass>::kWidth, G = ClassShape<kClass>::kLanes;
-  const auto kernel = one_id_each ? CopyRowsKernel<W, G> : PoolRowsKernel<W, G>;
-  kernel<<<blocks, kBlock, 0, stream>>>(lookup, begin, end, first_block);
+  using Kernel = void (*)(StepLookup, int, int, int);
+  constexpr Kernel kKernels[] = {
+      CopyRowsKernel<W, G, false>, PoolRowsKernel<W, G, false>,
+      CopyRowsKernel<W, G, true>, PoolRowsKernel<W, G, true>};
+  kKernels[kind % kPoolKindsEach]<<<blocks, kBlock, 0, stream>>>(
+      lookup, begin, end, first_block);
 }
 
 }  // namespace
@@ -318,23 +336,22 @@ Status LaunchSetHandles(const uint32_t* positions, const RowHandle* given,
 Status LaunchPoolHandles(const StepLookup& lookup, int kind, int begin, int end,
                          int first_block, int blocks, StreamView stream) {
   if (blocks == 0) return Status::OK();
-  const bool one = kind % 2 == 0;
   const cudaStream_t s = stream.get();
-  switch (kind / 2) {
+  switch (kind / kPoolKindsEach) {
     case 0:
-      Launch<0>(lookup, one, begin, end, first_block, blocks, s);
+      Launch<0>(lookup, kind, begin, end, first_block, blocks, s);
       break;
     case 1:
-      Launch<1>(lookup, one, begin, end, first_block, blocks, s);
+      Launch<1>(lookup, kind, begin, end, first_block, blocks, s);
       break;
     case 2:
-      Launch<2>(lookup, one, begin, end, first_block, blocks, s);
+      Launch<2>(lookup, kind, begin, end, first_block, blocks, s);
       break;
     case 3:
-      Launch<3>(lookup, one, begin, end, first_block, blocks, s);
+      Launch<3>(lookup, kind, begin, end, first_block, blocks, s);
       break;
     default:
-      Launch<4>(lookup, one, begin, end, first_block, blocks, s);
+      Launch<4>(lookup, kind, begin, end, first_block, blocks, s);
   }
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("a kernel that pools");
   return Status::OK();

@@ -26,11 +26,13 @@ namespace ev {
 namespace gpu {
 
 // Tables are divided into kinds, each with a kernel of its own: by the group of
-// lanes that fits a row (ClassOfDim of gpu_step/step_plan.cuh), and by whether
-// each sample is exactly one id.
-constexpr int kPoolKinds = 10;
-inline int PoolKind(int dim_class, bool one_id_each) {
-  return 2 * dim_class + (one_id_each ? 0 : 1);
+// lanes that fits a row (ClassOfDim of gpu_step/step_plan.cuh), by whether each
+// sample is exactly one id, and by whether values are narrow.
+constexpr int kPoolKindsEach = 4;  // of a class
+constexpr int kPoolKinds = 5 * kPoolKindsEach;
+inline int PoolKind(int dim_class, bool one_id_each, bool is_narrow) {
+  return kPoolKindsEach * dim_class + (is_narrow ? 2 : 0) +
+         (one_id_each ? 0 : 1);
 }
 
 // One table of the batch. All arrays are in device memory.
@@ -52,8 +54,10 @@ struct StepLookupTable {
   int64_t samples_before = 0;
   // Read by LaunchPoolHandles.
   PiecesView rows;
-  const float* defaults = nullptr;
-  void* out = nullptr;  // [B, dim], of out_type
+  FloatType row_type = FloatType::kFloat32;
+  int32_t value_floats = 0;         // of a row's value, and of a default row
+  const float* defaults = nullptr;  // [R, value_floats], of row_type
+  void* out = nullptr;              // [B, dim], of out_type
   FloatType out_type = FloatType::kFloat32;
   int32_t dim = 0;
   int32_t combiner = 0;  // ev::Combiner

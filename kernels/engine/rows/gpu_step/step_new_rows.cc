@@ -65,7 +65,7 @@ Status WriteQueues(const std::vector<GpuRows*>& all,
     batch.handles =
         reinterpret_cast<const RowHandle*>(on_device + rows_at) + row;
     batch.num_rows = queue.rows.size();
-    batch.dim = table->dim();
+    batch.dim = table->shape().offset(1);
     if (batch.num_rows != 0) {
       EV_RETURN_IF_ERROR(LaunchNewRows(
           batch,
@@ -73,6 +73,10 @@ Status WriteQueues(const std::vector<GpuRows*>& all,
           table->default_rows(), table->new_slots(), stream));
       writing->WroteRows(queue.rows.size());
     }
+    EV_RETURN_IF_ERROR(table->LaunchHashes(
+        reinterpret_cast<const int64_t*>(on_device + keys_at) + key,
+        reinterpret_cast<const RowHandle*>(on_device + handles_at) + key,
+        queue.keys.size(), stream));
     EV_RETURN_IF_ERROR(table->known()->Put(
         reinterpret_cast<const int64_t*>(on_device + keys_at) + key,
         reinterpret_cast<const RowHandle*>(on_device + handles_at) + key,

@@ -49,10 +49,9 @@ StepTable TableOf(const StepLayout::Table& of, bool fits) {
   to.sample_begin = of.sample_begin;
   to.num_samples = of.num_samples;
   to.dim = static_cast<int32_t>(of.dim);
-  to.slot_stride = to.dim;
   to.combiner = static_cast<int32_t>(of.combiner);
   to.has_host_rows = of.has_host_rows;
-  to.dim_class = fits ? ClassOfDim(to.dim) : kClasses - 1;
+  to.dim_class = fits ? UpdateClassOf(to.dim, of.row_type) : kAnyClass;
   return to;
 }
 
@@ -67,6 +66,9 @@ void DescribeRows(StepUpdate::Call* call) {
     table->places = pieces.placed.places;
     table->places_log2 = kPlacesLog2;
     table->stride = pieces.stride;
+    table->slots_at = static_cast<int32_t>(rows->shape().offset(1));
+    table->value_type = rows->shape().value_type();
+    table->overflows = rows->overflow_counter();
     if (call->updates[k].counters == nullptr) continue;
     table->counters = rows->counters()->pieces();
     rows->counters()->WillHave();
@@ -177,6 +179,8 @@ Status StepUpdate::AddUpdate(size_t k, Call* call) const {
   table.grad_type = grads.type();
   table.number = update.number;
   table.lists_rows = update.lists_rows;
+  table.rounds_randomly = update.salt != nullptr;
+  if (update.salt != nullptr) table.update_salt = *update.salt;
   table.occurrences = ids_->DeviceOccurrences(update.number);
   if (update.lists_rows) call->num_listed += of.num_ids;
   call->have_handles |= !update.handles.empty();

@@ -138,7 +138,8 @@ class HbmDramSsdRows : public RowHome {
       : gpu_bytes_(options.memory_bytes),
         cpu_bytes_(options.second_memory_bytes -
                    BytesBelow(options.second_memory_bytes)),
-        homes_(options.dim, std::move(gpu), std::move(ssd)),
+        homes_(RowShape(options.dim, {}, 1, options.value_type), std::move(gpu),
+               std::move(ssd)),
         moves_(&homes_, options.tier_strategy),
         tiers_(&homes_, &moves_),
         gpu_(&homes_, &moves_) {
@@ -180,20 +181,27 @@ class HbmDramSsdRows : public RowHome {
   }
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override {
-    return WriteRows(
-        handles, homes_.shape.width(column), in,
-        [&](RowHome* home, Span<const RowHandle> rows, const float* from) {
-          return home->Write(rows, column, from);
-        });
+    return WriteRows(handles, homes_.shape.width(column), in,
+                     [&](const Part& part, const float* from) {
+                       return part.home->Write(part.rows, column, from);
+                     });
   }
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
                Span<const int> slot_columns, const float* grads,
-               const uint64_t* /*salts*/) override {
+               const uint64_t* salts) override {
     return WriteRows(
         handles, homes_.shape.dim(), grads,
-        [&](RowHome* home, Span<const RowHandle> rows, const float* from) {
-          return home->Apply(rule, rows, slot_columns, from, nullptr);
+        [&](const Part& part, const float* from) {
+          std::vector<uint64_t> of_part;
+          for (size_t k = 0; salts != nullptr && k < part.which.size(); ++k) {
+            of_part.push_back(salts[part.which[k]]);
+          }
+          return part.home->Apply(rule, part.rows, slot_columns, from,
+                                  salts == nullptr ? nullptr : of_part.data());
         });
+  }
+  int64_t overflows() const override {
+    return homes_.gpu->overflows() + homes_.ssd->overflows();
   }
 
   Status Reserve(int64_t rows) override { return homes_.ssd->Reserve(rows); }
@@ -320,7 +328,7 @@ class HbmDramSsdRows : public RowHome {
       return Status::OK();
     });
   }
-  // Calls write(home, rows, from) for the rows of each home. in: [N, width].
+  // Calls write(part, from) for the rows of each home. in: [N, width].
   template <typename Body>
   Status WriteRows(Span<const RowHandle> handles, int64_t width,
                    const float* in, const Body& write) {
@@ -330,8 +338,7 @@ class HbmDramSsdRows : public RowHome {
       for (size_t k = 0; k < part.rows.size() && !is_all; ++k) {
         std::copy_n(in + part.which[k] * width, width, from.data() + k * width);
       }
-      const Status status =
-          write(part.home, part.rows, is_all ? in : from.data());
+      const Status status = write(part, is_all ? in : from.data());
       if (part.home == homes_.ssd.get()) homes_.Stamp(part.rows);
       return status;
     });
@@ -352,6 +359,7 @@ Status MakeHbmDramSsdRows(const RowHomeOptions& options,
   GpuRowHomeOptions of_gpu;
   of_gpu.dim = options.dim;
   of_gpu.default_rows = options.default_rows;
+  of_gpu.value_type = options.value_type;
   of_gpu.gpu_bytes = options.memory_bytes;
   of_gpu.tier_strategy = options.tier_strategy;
   std::unique_ptr<GpuRowHome> gpu;

@@ -23,9 +23,9 @@
 namespace ev {
 
 struct TwoHomes {
-  TwoHomes(int64_t dim, std::unique_ptr<GpuRowHome> above,
+  TwoHomes(RowShape rows, std::unique_ptr<GpuRowHome> above,
            std::unique_ptr<RowHome> below)
-      : shape(dim), gpu(std::move(above)), ssd(std::move(below)) {}
+      : shape(std::move(rows)), gpu(std::move(above)), ssd(std::move(below)) {}
 
   RowShape shape;  // changed only by calls that run alone
   const std::unique_ptr<GpuRowHome> gpu;  // the upper home
