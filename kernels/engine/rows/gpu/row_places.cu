@@ -396,34 +396,6 @@ void RowPlaces::Clear() {
   end_ = 0;
 }
 
-RowPlaces::Use::Use(std::shared_ptr<RowPlaces> places)
-    : places_(std::move(places)) {
-  std::unique_lock<std::mutex> lock(places_->order_mu_);
-  places_->opened_.wait(lock, [this] { return !places_->is_moving_; });
-  ++places_->num_uses_;
-}
-
-RowPlaces::Use::~Use() {
-  std::lock_guard<std::mutex> lock(places_->order_mu_);
-  --places_->num_uses_;
-}
-
-RowPlaces::Moving::Moving(std::shared_ptr<RowPlaces> places)
-    : places_(std::move(places)) {
-  std::lock_guard<std::mutex> lock(places_->order_mu_);
-  is_closed_ = places_->num_uses_ == 0 && !places_->is_moving_;
-  if (is_closed_) places_->is_moving_ = true;
-}
-
-RowPlaces::Moving::~Moving() {
-  if (!is_closed_) return;
-  {
-    std::lock_guard<std::mutex> lock(places_->order_mu_);
-    places_->is_moving_ = false;
-  }
-  places_->opened_.notify_all();
-}
-
 int64_t RowPlaces::MostMoves(int64_t num_on_gpu) {
   // Two rows have no place of their windows in common.
   return std::min<int64_t>(kMaxMoves,

@@ -26,12 +26,6 @@
 // A clock hand goes round the places in GPU memory and offers the worst of
 // kWindow rows. Whatever moves, results have the same bits.
 //
-// ORDER. Moves run in the order of a stream, after all earlier work on the rows
-// and before all later. A call that is going to enqueue work on the rows, and
-// to add its event to RowEvents later, holds a Use meanwhile. Moves are
-// enqueued only while there is no Use (Moving), and a Use that starts meanwhile
-// waits for that. Moves never wait.
-//
 // MEMORY: 12 bytes of GPU memory per handle, in pieces of 65,536 handles, and
 // 96 KiB per table.
 
@@ -39,9 +33,7 @@
 #define KERNELS_ENGINE_ROWS_GPU_ROW_PLACES_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 
 #include "kernels/engine/base/gpu/device_buffer.h"
@@ -50,6 +42,7 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/policy/cache_strategy.h"
+#include "kernels/engine/rows/gpu/move_order.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
 
 namespace ev {
@@ -85,7 +78,7 @@ struct PlaceState {
   uint32_t worth[kMaxMoves];
 };
 
-class RowPlaces {
+class RowPlaces : public MoveOrder {
  public:
   // Allocates nothing on the device.
   explicit RowPlaces(CacheStrategy strategy);
@@ -119,33 +112,7 @@ class RowPlaces {
   // Every handle has its own place again.
   void Clear();
 
-  // --- Order ---
-
-  // See ORDER. Starting one waits while moves are enqueued.
-  class Use {
-   public:
-    explicit Use(std::shared_ptr<RowPlaces> places);
-    ~Use();
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-
-   private:
-    const std::shared_ptr<RowPlaces> places_;
-  };
-  // While it lives, no Use starts. is_closed() is false, and it does nothing,
-  // if there is a Use or another Moving.
-  class Moving {
-   public:
-    explicit Moving(std::shared_ptr<RowPlaces> places);
-    ~Moving();
-    Moving(const Moving&) = delete;
-    Moving& operator=(const Moving&) = delete;
-    bool is_closed() const { return is_closed_; }
-
-   private:
-    const std::shared_ptr<RowPlaces> places_;
-    bool is_closed_ = false;
-  };
+  // --- Moves ---
 
   // The ids that a step offers, [num_ids] handles in device memory.
   struct Offer {
@@ -170,11 +137,6 @@ class RowPlaces {
   DeviceBuffer state_;
   std::atomic<int64_t> end_{0};     // above all handles that were reserved
   std::atomic<uint32_t> calls_{0};  // of LaunchMoves
-
-  std::mutex order_mu_;
-  std::condition_variable opened_;
-  int num_uses_ = 0;
-  bool is_moving_ = false;
 };
 
 }  // namespace gpu
