@@ -75,6 +75,9 @@ def _values(parts):
     growing["misses"] = stats[4]
     # The rows of the fastest memory, then those of the memory below each pair.
     values.update(zip(storage.charts, stats[:1] + stats[1::6]))
+    if storage.charts and storage.may_use_gpu:
+      growing.update(zip(("rows_moved_up", "rows_moved_down", "link_bytes"),
+                         _sum(parts, "move_stats")))
   values.update(zip(growing, _since_last(list(growing.values()))))
   return values
 
@@ -139,6 +142,10 @@ def summaries(variables=None, collections=None):
   | `rows_in_memory`, `rows_on_ssd` | `DRAM_SSDHASH` | rows in each memory |
   | `rows_in_gpu_memory`, `rows_in_cpu_memory` | `HBM_DRAM` | rows in each memory |
   | the same two, `rows_on_ssd` | `HBM_DRAM_SSDHASH` | rows in each memory |
+  | `rows_moved_up`, `rows_moved_down` | with rows in both | rows moved to GPU memory, |
+  | | GPU and CPU memory | or out of it, since the last evaluation |
+  | `link_bytes` | the same | bytes that the GPU read and wrote in CPU memory since the |
+  | | | last evaluation (`handle_ops.move_stats`) |
 
   With one evaluation each step, "since the last evaluation" is per step.
 

@@ -83,6 +83,7 @@ class _Model(object):
       self.evict = self.variable.evict(steps_to_live=1, step=step)
       self.evict_weak = self.variable.evict(l2_weight_threshold=.5)
       self.stats = self.variable.tier_stats()
+      self.moves = self.variable.move_stats()
       self.tier = embedding_lookup.lookup_tier(self.variable, self.ids.values)
       self.prefetch = self.variable.prefetch(self.ids.values)
       self.saver = tf.train.Saver()
@@ -214,6 +215,11 @@ class GpuStorageTest(parameterized.TestCase):
     self.assertLessEqual(fast, 64)
     for more in (slow_bytes, hits, misses, written):
       self.assertGreater(more, 0)
+    up, down, link_bytes = model.session.run(model.moves)
+    row_bytes = slow_bytes // slow
+    self.assertEqual((up * row_bytes, down * row_bytes), (written, written))
+    # Swaps read and write a row; lookups and updates come on top.
+    self.assertGreater(link_bytes, 2 * written)
     cold = ids[tiers == 1][:20]
     feed = {model.ids: (np.stack([cold * 0, np.arange(20)], 1), cold, [1, 20])}
     model.session.run(model.prefetch, feed)

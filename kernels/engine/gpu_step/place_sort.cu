@@ -5,6 +5,7 @@
 
 #include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/warp.cuh"
 #include "kernels/engine/gpu_step/place_sort.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 
@@ -29,21 +30,55 @@ Status ScratchBytes(int64_t n, size_t* bytes) {
   return Status::OK();
 }
 
+// Adds the rows of a warp's lanes that are in host memory to the counters of
+// their tables. All lanes call it. A lane with 'has' has the row of table t at
+// that place.
+__device__ __forceinline__ void CountUpdated(const StepPlan& plan, bool has,
+                                             uint32_t t, uint32_t place) {
+  has = has && plan.tables[t].updated_on_host != nullptr &&
+        place >= plan.tables[t].first_on_host;
+  unsigned left = __ballot_sync(kAllLanes, has);
+  while (left != 0) {
+    const int first = __ffs(left) - 1;
+    const uint32_t of = __shfl_sync(kAllLanes, t, first);
+    const unsigned same = __ballot_sync(kAllLanes, has && t == of);
+    if (threadIdx.x % 32 == first) {
+      atomicAdd(plan.tables[of].updated_on_host, 0ull + __popc(same));
+    }
+    left &= ~same;
+  }
+}
+
+// Makes the sort's input of a class, and counts its keys in host memory.
 __global__ void __launch_bounds__(kStepBlock)
     SmallKeysKernel(const __grid_constant__ StepPlan plan, int dim_class,
                     PlaceOrder order, uint32_t* keys, uint32_t* values) {
   const uint32_t k = blockIdx.x * kStepBlock + threadIdx.x;
-  if (k >= plan.class_ids[dim_class]) return;
+  uint32_t t = 0, place = 0;
+  const bool is_small = k < plan.counts->of[dim_class].small;
   // The sort keeps elements that are no key behind all keys.
   uint32_t key = ~0u;
-  if (k < plan.counts->of[dim_class].small) {
+  if (is_small) {
     const SmallKey small = plan.small[plan.id_base[dim_class] + k];
-    const uint32_t t = small.table_and_count >> 8;
-    key = order.KeyOf(t, PlaceOf(plan.tables[t], small.row));
+    t = small.table_and_count >> 8;
+    place = PlaceOf(plan.tables[t], small.row);
+    key = order.KeyOf(t, place);
     if ((small.table_and_count & 0xFF) > 1) key |= order.late_bit();
   }
-  keys[k] = key;
-  values[k] = k;
+  if (k < plan.class_ids[dim_class]) {
+    keys[k] = key;
+    values[k] = k;
+  }
+  CountUpdated(plan, is_small, t, place);
+  // A class has fewer long keys than ids.
+  const bool is_long = k < plan.counts->of[dim_class].longs;
+  if (__ballot_sync(kAllLanes, is_long) == 0) return;
+  if (is_long) {
+    const LongKey& key = plan.longs[plan.long_base[dim_class] + k];
+    t = key.table;
+    place = PlaceOf(plan.tables[t], key.row);
+  }
+  CountUpdated(plan, is_long, t, place);
 }
 
 }  // namespace

@@ -67,6 +67,10 @@ struct StepTable {
   int32_t rows_log2;
   int32_t places_log2;
   bool has_host_rows;  // some rows may be in host memory
+  // The first place in host memory, and the counter of updated rows there; null
+  // if all places are in GPU memory.
+  uint32_t first_on_host;
+  unsigned long long* updated_on_host;  // NOLINT: what atomicAdd takes
   uint32_t bin_begin;
   uint32_t num_bins;
   // Fields for the kernels of rows/gpu_step that copy or count updated rows

@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/lookup/presence.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
@@ -150,6 +154,7 @@ class HostRowsTest : public ::testing::Test {
     std::shared_ptr<const LookupPlan> plan;
     ASSERT_OK(PooledForward(inputs, {}, outputs, &pool_, &plan));
     for (const auto& one : to) pooled->push_back(one->values());
+    if (after_lookup_ != nullptr) after_lookup_();
     if (step < 0) return;
     std::vector<UpdateInput> updates(tables.size());
     for (size_t t = 0; t < tables.size(); ++t) {
@@ -195,6 +200,7 @@ class HostRowsTest : public ::testing::Test {
   Tables on_device_, in_memory_;
   std::mt19937_64 random_{5};
   int num_steps_ = 0;
+  std::function<void()> after_lookup_;  // called by Step
   testing::ThreadPool pool_{3};
 };
 
@@ -208,6 +214,57 @@ TEST_F(HostRowsTest, ManyTablesTrainToTheSameBits) {
     EXPECT_GT(stats.misses, 1000) << t;
     EXPECT_GT(stats.hits, 0) << t;
   }
+}
+
+// Compares the counts with the memory of each row before and after each call.
+TEST_F(HostRowsTest, CountsMovedRowsAndBytesOverTheLink) {
+  const Kind kind = {4, true, Combiner::kSum, false};
+  constexpr int64_t kValueBytes = 4 * sizeof(float),
+                    kRowBytes = 2 * kValueBytes;
+  MakeTables(true, {kind});
+  const EmbeddingTable& table = *on_device_[0];
+  TierStats expected;
+  std::vector<int64_t> keys(7 * kKeys);
+  std::iota(keys.begin(), keys.end(), -5000);
+  // Returns the memory of each key's row, after adding the moves since
+  // 'before'.
+  const auto tiers_after = [&](const std::vector<int32_t>& before) {
+    std::vector<float> values(keys.size() * kind.dim);
+    EXPECT_TRUE(table.Gather(keys, values.data(), &pool_).ok());  // waits
+    std::vector<int32_t> tiers(keys.size());
+    EXPECT_TRUE(FindTiers(table, keys, tiers.data()).ok());
+    for (size_t k = 0; k < before.size(); ++k) {
+      expected.moved_up += before[k] == 1 && tiers[k] == 0;
+      expected.moved_down += before[k] == 0 && tiers[k] == 1;
+    }
+    return tiers;
+  };
+  std::vector<int32_t> tiers = tiers_after({});
+  EXPECT_EQ(0, table.tier_stats().link_bytes);
+  for (int64_t step = 0; step < 12; ++step) {
+    const Batch batch = MakeBatch(kind, 200);
+    const std::set<int64_t> ids(batch.ids.begin(), batch.ids.end());
+    for (int64_t id : ids) {
+      if (tiers[id + 5000] == 1) expected.link_bytes += kValueBytes;
+    }
+    after_lookup_ = [&] {
+      tiers = tiers_after(tiers);
+      for (int64_t id : ids) {
+        // The update makes missing rows, in CPU memory.
+        if (tiers[id + 5000] != 0) expected.link_bytes += 2 * kRowBytes;
+      }
+    };
+    std::vector<std::vector<float>> pooled;
+    Step(on_device_, {batch}, step, &pooled);
+    tiers = tiers_after(tiers);
+    const TierStats stats = table.tier_stats();
+    EXPECT_EQ(expected.moved_up, stats.moved_up) << step;
+    EXPECT_EQ(expected.moved_down, stats.moved_down) << step;
+    EXPECT_EQ(expected.link_bytes + 2 * kRowBytes * expected.moved_up,
+              stats.link_bytes)
+        << step;
+  }
+  EXPECT_GT(expected.moved_up, 0);
 }
 
 TEST_F(HostRowsTest, LookupsAloneReadTheSameBits) {

@@ -93,6 +93,10 @@ struct TierStats {
   // Since creation: rows used in the faster tier, rows used that were not in
   // it, and bytes written to the slower tier.
   int64_t hits = 0, misses = 0, written_bytes = 0;
+  // Since creation, of rows in GPU and CPU memory: rows that moved to GPU
+  // memory and out of it, and bytes that the GPU read and wrote in CPU memory
+  // for lookups, updates and moves.
+  int64_t moved_up = 0, moved_down = 0, link_bytes = 0;
 };
 
 // A home that keeps hot rows in a fast tier and the others in one or two slower

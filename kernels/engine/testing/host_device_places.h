@@ -55,12 +55,22 @@ class HostPlaces {
     if (handle >= kFirstReservedHandle) return;
     Check(OwnerOf(Of(handle)) == handle, "two rows have one place", handle);
     ++(IsOnDevice(handle) ? hits_ : misses_);
+    if (!IsOnDevice(handle)) fetched_.insert(handle);
+  }
+  // Counts the update of rows, each once.
+  void Update(Span<const RowHandle> handles) {
+    for (RowHandle handle : handles) {
+      updated_ += live_.count(handle) != 0 && !IsOnDevice(handle);
+    }
   }
   // Moves all these rows to the device, in place of rows that are not among
   // them.
   void Use(Span<const RowHandle> handles) {
     const std::unordered_set<RowHandle> used(handles.begin(), handles.end());
     ++num_uses_;
+    // A call reads a row once.
+    num_fetched_ += fetched_.size();
+    fetched_.clear();
     for (RowHandle handle : used) last_use_[handle] = num_uses_;
     for (RowHandle handle : handles) {
       if (live_.count(handle) == 0 || IsOnDevice(handle)) continue;
@@ -85,7 +95,7 @@ class HostPlaces {
   bool IsOnDevice(RowHandle handle) const {
     return Of(handle) < num_on_device_;
   }
-  TierStats stats() const {
+  TierStats stats(int64_t value_bytes) const {
     TierStats stats;
     for (RowHandle handle : live_) {
       ++(IsOnDevice(handle) ? stats.memory_rows : stats.stored_rows);
@@ -93,7 +103,10 @@ class HostPlaces {
     stats.stored_bytes = stats.stored_rows * row_bytes_;
     stats.hits = hits_;
     stats.misses = misses_;
+    stats.moved_up = stats.moved_down = moves_;
     stats.written_bytes = moves_ * row_bytes_;
+    stats.link_bytes =
+        num_fetched_ * value_bytes + 2 * row_bytes_ * (updated_ + moves_);
     return stats;
   }
 
@@ -113,8 +126,10 @@ class HostPlaces {
   const int64_t budget_;
   int64_t row_bytes_ = 0, num_on_device_ = 0, hand_ = 0;
   int64_t hits_ = 0, misses_ = 0, moves_ = 0;
+  int64_t num_fetched_ = 0, updated_ = 0;
   uint32_t num_uses_ = 0;
   std::unordered_set<RowHandle> live_;
+  std::unordered_set<RowHandle> fetched_;  // by the current call
   std::unordered_map<RowHandle, uint32_t> last_use_;
   Map places_, owners_;
 };

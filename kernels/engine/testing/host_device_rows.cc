@@ -230,6 +230,10 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     Check((update.put_grads == nullptr) == (update.stream != nullptr),
           "gradients come twice or never", update.num_samples);
     const Writing writing(this, update.rows);
+    if (places_ != nullptr) {
+      std::lock_guard<std::mutex> lock(mu_);
+      places_->Update(update.rows);
+    }
     Occurrences occurrences;
     Span<const int32_t> ends = update.ends, samples = update.samples;
     Check(ends.size() == update.rows.size() &&
@@ -430,7 +434,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
   }
   TierStats tier_stats() const override {
     std::lock_guard<std::mutex> lock(mu_);
-    return places_->stats();
+    return places_->stats(shape_.offset(1) * sizeof(float));
   }
 
   int64_t bytes() const override {

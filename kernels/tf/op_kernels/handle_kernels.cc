@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // EvHandle, EvInitialize, EvIsInitialized, EvShape, EvStats, EvPolicyStats,
-// EvOverflows, EvTierStats, EvEvict.
+// EvOverflows, EvTierStats, EvMoveStats, EvEvict.
 
 #include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/tf/bridge/compat.h"
@@ -325,6 +325,24 @@ class TierStatsOp : public OpKernel {
   int pairs_ = 1;
 };
 
+class MoveStatsOp : public OpKernel {
+ public:
+  explicit MoveStatsOp(OpKernelConstruction* context) : OpKernel(context) {}
+
+  void Compute(OpKernelContext* context) override {
+    EvResourcePtr resource;
+    OP_REQUIRES_OK(context, GetResource(context, 0, &resource));
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(0, TensorShape({3}), &output));
+    const ev::TierStats stats = resource->table()->tier_stats();
+    auto out = output->vec<tensorflow::int64>();
+    out(0) = stats.moved_up;
+    out(1) = stats.moved_down;
+    out(2) = stats.link_bytes;
+  }
+};
+
 class EvictOp : public OpKernel {
  public:
   explicit EvictOp(OpKernelConstruction* context) : OpKernel(context) {
@@ -366,6 +384,8 @@ const RegisterKernel<PolicyStatsOp> kPolicyStats("EvPolicyStats",
 const RegisterKernel<OverflowsOp> kOverflows("EvOverflows",
                                              {"resource", "overflows"});
 const RegisterKernel<TierStatsOp> kTierStats("EvTierStats",
+                                             {"resource", "stats"});
+const RegisterKernel<MoveStatsOp> kMoveStats("EvMoveStats",
                                              {"resource", "stats"});
 const RegisterKernel<EvictOp> kEvict("EvEvict",
                                      {"resource", "step", "evicted"});

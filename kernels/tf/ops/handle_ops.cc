@@ -222,6 +222,22 @@ stats: With dram_ssd: [rows in memory, rows in the file, bytes of the file, uses
 pairs: Number of pairs of adjacent tiers, of six numbers each; the surplus ones are zeros.
 )doc");
 
+REGISTER_OP("EvMoveStats")
+    .Input("resource: resource")
+    .Output("stats: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Vector(3));
+      return Status();
+    })
+    .Doc(R"doc(
+Returns what moved between GPU and CPU memory; zeros for a table without rows in both.
+
+resource: The handle.
+stats: [rows that have moved to GPU memory, rows that have moved out of it, bytes that the
+  GPU has read and written in CPU memory for lookups, updates and moves].
+)doc");
+
 REGISTER_OP("EvEvict")
     .Input("resource: resource")
     .Input("step: int64")

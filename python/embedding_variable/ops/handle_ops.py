@@ -167,6 +167,25 @@ def tier_stats(resource, pairs=1, name=None):
   return _gen.ev_tier_stats(resource, pairs=pairs, name=name)
 
 
+def move_stats(resource, name=None):
+  """Returns int64 `[3]`: what moved between GPU and CPU memory in this session.
+
+  Rows that moved to GPU memory, rows that moved out of it, and bytes that the GPU read and
+  wrote in CPU memory. In "hbm_dram" two rows swap, so the first two numbers are equal.
+
+  A value that a lookup read in CPU memory counts once for all ids of the batch that share
+  the read. A row, value and slots, that an update changed there or that moved counts
+  twice, since it was read and written. Not counted: default rows, new rows, rows that are saved,
+  restored or removed, and, with "hbm_dram_ssd", rows that the CPU copies. Storages
+  without rows in both memories: zeros.
+
+  Args:
+    resource: resource scalar from `handle`.
+    name: name of the op.
+  """
+  return _gen.ev_move_stats(resource, name=name)
+
+
 def evict(resource, step, steps_to_live=0, l2_weight_threshold=-1.0, name=None):
   """Evicts rows by age and by weight; returns int64 scalar, their number.
 
@@ -184,7 +203,8 @@ def evict(resource, step, steps_to_live=0, l2_weight_threshold=-1.0, name=None):
 
 
 for _op_type in ("EvHandle", "EvInitialize", "EvIsInitialized", "EvShape",
-                 "EvStats", "EvPolicyStats", "EvOverflows", "EvTierStats", "EvEvict"):
+                 "EvStats", "EvPolicyStats", "EvOverflows", "EvTierStats",
+                 "EvMoveStats", "EvEvict"):
   ops.NotDifferentiable(_op_type)
 
 

@@ -53,9 +53,7 @@ Exported = collections.namedtuple("Exported", ["keys", "values", "versions", "fr
 
 
 def is_embedding_variable(value):
-  """Returns whether `value` is an `EmbeddingVariable` (a partitioned one is a list of
-  them).
-  """
+  """Returns whether `value` is an `EmbeddingVariable`, not a list of its parts."""
   return isinstance(value, EmbeddingVariable)
 
 
@@ -353,8 +351,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     Keys that a filter counts and has not admitted have no row, so they are not
     included.
     """
-    with ops.device(self.handle.device):
-      return handle_ops.shape(self.handle)
+    return self._on_device(handle_ops.shape)
 
   def get_dynamic_shape(self):
     """Returns int64 `[2]`: the number of keys that have a row, and dim.
@@ -366,8 +363,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   def stats(self):
     """Returns int64 `[4]`: rows, index bytes, row bytes, rows inserted so far."""
-    with ops.device(self.handle.device):
-      return handle_ops.stats(self.handle)
+    return self._on_device(handle_ops.stats)
 
   def get_frequency(self, ids):
     """Returns int64 of the shape of `ids`: occurrences of each id in training batches.
@@ -465,28 +461,33 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           self.handle, math_ops.cast(step, dtypes.int64),
           steps_to_live=steps_to_live, l2_weight_threshold=l2_weight_threshold)
 
+  def _on_device(self, op, **kwargs):
+    """Returns an op of the handle, on the handle's device."""
+    with ops.device(self.handle.device):
+      return op(self.handle, **kwargs)
+
   def evicted_count(self):
     """Returns int64 scalar: rows evicted in this session, for any reason."""
     return self.policy_stats()[2]
 
   def policy_stats(self):
     """Returns int64 `[3]`: keys counted but not admitted, filter bytes, rows evicted."""
-    with ops.device(self.handle.device):
-      return handle_ops.policy_stats(self.handle)
+    return self._on_device(handle_ops.policy_stats)
 
   def overflows(self):
     """Returns int64 scalar, see `handle_ops.overflows`."""
-    with ops.device(self.handle.device):
-      return handle_ops.overflows(self.handle)
+    return self._on_device(handle_ops.overflows)
 
   def tier_stats(self):
-    """Returns int64 `[6]`, see `handle_ops.tier_stats`: rows in the faster and in the
-    slower memory, hits and misses and more; for a table in GPU memory the ways in which
-    rows were found. `[12]` for a table in three memories.
+    """Returns int64 `[6]`, see `handle_ops.tier_stats`: rows in the faster and the slower
+    memory, hits, misses and more; `[12]` for a table in three memories.
     """
     pairs = storages.pairs_of_tiers(storages.of_name(self._options.storage))
-    with ops.device(self.handle.device):
-      return handle_ops.tier_stats(self.handle, pairs=pairs)
+    return self._on_device(handle_ops.tier_stats, pairs=pairs)
+
+  def move_stats(self):
+    """Returns int64 `[3]`, see `handle_ops.move_stats`: rows moved, bytes of the link."""
+    return self._on_device(handle_ops.move_stats)
 
   def prefetch(self, ids):
     """Returns the op that moves the rows of ids from the SSD to memory, or from CPU
@@ -620,8 +621,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   def is_initialized(self, name=None):
     """Returns a bool scalar."""
-    with ops.device(self.handle.device):
-      return handle_ops.is_initialized(self.handle, name=name)
+    return self._on_device(handle_ops.is_initialized, name=name)
 
   def _as_graph_element(self):
     """Returns the tensor that `session.run(variable)` fetches: the number of keys, and

@@ -238,6 +238,35 @@ class GpuDeviceTest(parameterized.TestCase):
     gpu, _ = self._check_training(storages)
     self.assertEqual(gpu.devices(gpu.train, gpu.feed(1))["EvLookupSparse"], {"GPU"})
 
+  def test_moved_rows_and_bytes_over_the_link(self):
+    with tf.Graph().as_default(), tf.Session() as session:
+      v = _variable("v", _HBM_DRAM)  # 64 rows in GPU memory
+      ids = tf.placeholder(tf.int64, [None])
+      rows = tf.nn.embedding_lookup(v, ids)
+      train = tf.train.GradientDescentOptimizer(.1).minimize(tf.reduce_sum(rows))
+      moves = v.move_stats()
+      self.assertEqual(moves.shape.as_list(), [3])
+      ev.summaries([v])
+      merged = tf.summary.merge_all()
+      dram = _variable("dram", _DRAM)
+      none = dram.move_stats()
+      session.run(tf.global_variables_initializer())
+      row_bytes = _DIM * 4
+      # Reads and writes the 36 rows in CPU memory.
+      session.run(train, {ids: np.arange(100)})
+      self.assertEqual(session.run(moves).tolist(), [0, 0, 36 * 2 * row_bytes])
+      session.run(merged)
+      # Reads two rows there; then the test device swaps them with two rows.
+      session.run(rows, {ids: [99, 98, 99]})
+      self.assertEqual(session.run(moves).tolist(),
+                       [2, 2, (36 * 2 + 2 + 2 * 2) * row_bytes])
+      charts = tf.Summary.FromString(session.run(merged)).value
+      charts = {chart.tag: chart.simple_value for chart in charts}
+      self.assertEqual([charts["v/" + name] for name in
+                        ("rows_moved_up", "rows_moved_down", "link_bytes")],
+                       [2, 2, (2 + 2 * 2) * row_bytes])
+      self.assertEqual(session.run(none).tolist(), [0, 0, 0])
+
   @parameterized.parameters((_HBM_DRAM_SSD, _SAMPLES * _DIM), (_HBM_DRAM, 0))
   def test_rows_that_the_gpu_does_not_reach_are_copied_once(self, storage, pooled):
     gpu, _ = self._pair([storage, _HBM])

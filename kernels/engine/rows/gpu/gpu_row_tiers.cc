@@ -143,12 +143,18 @@ TierStats GpuRows::tier_stats() const {
   }
   const int64_t row_bytes = pieces_->stride() * sizeof(float);
   stats.stored_bytes = stats.stored_rows * row_bytes;
-  int64_t moves = 0;
+  PlaceCounts counts;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
   // Zeros after an error of the GPU itself, which the next call returns.
-  const Status status = places_->Count(&stats.hits, &stats.misses, &moves);
+  const Status status = places_->ReadCounts(&counts);
   (void)status;
-  stats.written_bytes = moves * row_bytes;
+  stats.hits = counts.hits;
+  stats.misses = counts.misses;
+  stats.moved_up = stats.moved_down = counts.moves;
+  stats.written_bytes = stats.moved_down * row_bytes;
+  stats.link_bytes =
+      counts.fetched * shape_.offset(1) * sizeof(float) +
+      2 * row_bytes * static_cast<int64_t>(counts.updated + counts.moves);
   return stats;
 }
 

@@ -358,19 +358,13 @@ Status RowPlaces::ReadWorth(RowHandle first, Span<uint32_t> worth) const {
   return Status::OK();
 }
 
-Status RowPlaces::Count(int64_t* hits, int64_t* misses, int64_t* moves) const {
-  *hits = *misses = *moves = 0;
-  PlaceState state;
-  {
-    std::lock_guard<std::mutex> lock(mu_);
-    if (state_.data() == nullptr) return Status::OK();
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(&state, state_.data(),
-                                       offsetof(PlaceState, hand),
-                                       cudaMemcpyDeviceToHost));
-  }
-  *hits = state.hits;
-  *misses = state.misses;
-  *moves = state.moves;
+Status RowPlaces::ReadCounts(PlaceCounts* counts) const {
+  *counts = PlaceCounts{};
+  std::lock_guard<std::mutex> lock(mu_);
+  if (state_.data() == nullptr) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpy(counts, static_cast<PlaceCounts*>(state_.as<PlaceState>()),
+                 sizeof(PlaceCounts), cudaMemcpyDeviceToHost));
   return Status::OK();
 }
 

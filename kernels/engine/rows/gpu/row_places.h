@@ -65,10 +65,18 @@ struct RowRecord {
 
 constexpr uint32_t kHasRow = 1u << 31;  // in RowRecord::uses: h has a row
 
-// In GPU memory.
-struct PlaceState {
-  // Rows read by lookups, by where they were, and moves.
+// Counts since the table was created.
+struct PlaceCounts {
+  // Ids of lookups whose rows were in GPU memory, and in host memory, and
+  // moves.
   unsigned long long hits, misses, moves;  // NOLINT: what atomicAdd takes
+  // Rows of host memory that lookups have read, once for ids that share the
+  // read, and those that updates have changed.
+  unsigned long long fetched, updated;  // NOLINT: as above
+};
+
+// In GPU memory.
+struct PlaceState : PlaceCounts {
   uint32_t hand;  // the place in GPU memory that is visited next
   // Number of rows in host memory that call c has chosen, or more: [c mod 2].
   uint32_t num_chosen[2];
@@ -98,8 +106,7 @@ class RowPlaces : public MoveOrder {
   // Reads how much the rows of handles from 'first' on deserve to be in GPU
   // memory, by the strategy; 0: never offered, or long ago.
   Status ReadWorth(RowHandle first, Span<uint32_t> worth) const;
-  // Reads hits, misses and moves.
-  Status Count(int64_t* hits, int64_t* misses, int64_t* moves) const;
+  Status ReadCounts(PlaceCounts* counts) const;
   // Enqueues the return of these handles, [count], in device memory, which have
   // no rows any more, to their own places. The rows that are there move to the
   // places that become free. targets: [count], memory for the kernels. REQUIRES

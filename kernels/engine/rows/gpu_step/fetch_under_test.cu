@@ -233,6 +233,7 @@ Status RunFetch(const FetchCase& what, std::string* wrong,
   *num_host_ids = 0;
   for (const Made& made : all) {
     const int64_t before = *num_host_ids;
+    const size_t reads_before = reads.size();
     for (int64_t j = 0; j < made.table.num_ids; ++j) {
       *wrong = Check(lookup, fetch, made, j, &reads, num_host_ids);
       if (!wrong->empty()) return Status::OK();
@@ -243,6 +244,14 @@ Status RunFetch(const FetchCase& what, std::string* wrong,
       *wrong = "counted " + std::to_string(state->misses) +
                " ids with rows in host memory, expected " +
                std::to_string(*num_host_ids - before);
+      return Status::OK();
+    }
+    if (state != nullptr && made.table.offsets != nullptr &&
+        fetch.num_staged == fetch.num_ids &&
+        state->fetched != reads.size() - reads_before) {
+      *wrong = "counted " + std::to_string(state->fetched) +
+               " reads of host memory, expected " +
+               std::to_string(reads.size() - reads_before);
       return Status::OK();
     }
   }

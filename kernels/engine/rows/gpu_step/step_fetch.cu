@@ -97,7 +97,10 @@ __global__ void __launch_bounds__(kThreads)
   const bool is_staged = table.offsets != nullptr ||
                          table.out_type != FloatType::kFloat32 ||
                          table.row_type != FloatType::kFloat32;
-  if (is_staged && p >= fetch.num_staged) return;
+  const auto count = [&] {
+    if (sub == 0) atomicAdd(&table.rows.placed.state->fetched, 1ull);
+  };
+  if (is_staged && p >= fetch.num_staged) return count();
   const RowHandle* const handles = lookup.handles + fetch.first_id;
   const RowHandle handle = handles[positions[p]];
   const auto is_same = [&](int64_t q) {
@@ -116,6 +119,7 @@ __global__ void __launch_bounds__(kThreads)
   const float** const rows = lookup.rows + fetch.first_id;
   const float* const row = rows[positions[p]];
   __syncwarp(group);  // all lanes have read the row's address
+  count();
   float* const staged = is_staged ? fetch.staged + p * fetch.stride : nullptr;
   for (int j = sub; j < num_same; j += kGroup) rows[positions[p + j]] = staged;
   const int64_t before = fetch.first_id - table.id_begin;

@@ -65,6 +65,9 @@ void DescribeRows(StepUpdate::Call* call) {
     table->rows_log2 = pieces.rows_log2;
     table->places = pieces.placed.places;
     table->places_log2 = kPlacesLog2;
+    table->first_on_host = pieces.placed.num_on_gpu;
+    PlaceState* const state = pieces.placed.state;
+    table->updated_on_host = state == nullptr ? nullptr : &state->updated;
     table->stride = pieces.stride;
     table->slots_at = static_cast<int32_t>(rows->shape().offset(1));
     table->value_type = rows->shape().value_type();
