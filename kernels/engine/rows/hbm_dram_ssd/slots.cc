@@ -88,13 +88,15 @@ Status Slots::Choose(int64_t n, const std::vector<bool>& stays,
   chosen->clear();
   if (n <= 0) return Status::OK();
   const int64_t all = num_used();
-  int64_t looked_at =
-      std::min(all, std::max(kLookedAtEach * n, kLeastLookedAt));
+  int64_t looked_at = 0;
   std::vector<Candidate> candidates;
-  EV_RETURN_IF_ERROR(LookAt(0, looked_at, stays, read_worth, &candidates));
-  if (static_cast<int64_t>(candidates.size()) < n) {
-    EV_RETURN_IF_ERROR(LookAt(looked_at, all, stays, read_worth, &candidates));
-    looked_at = all;
+  // Free slots may be next to each other, then twice as many are looked at.
+  for (int64_t next = std::max(kLookedAtEach * n, kLeastLookedAt);
+       looked_at < all && static_cast<int64_t>(candidates.size()) < n;
+       next *= 2) {
+    next = std::min(next, all);
+    EV_RETURN_IF_ERROR(LookAt(looked_at, next, stays, read_worth, &candidates));
+    looked_at = next;
   }
   if (static_cast<int64_t>(candidates.size()) > n) {
     std::nth_element(candidates.begin(), candidates.begin() + n,

@@ -4,6 +4,7 @@
 #include "kernels/engine/rows/hbm_dram_ssd/slots.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -73,6 +74,32 @@ TEST(SlotsTest, RowsThatAreWorthLeastLeave) {
   EXPECT_EQ(slots.Choose(1, stays, fails, &chosen).message(), "no GPU");
   ASSERT_TRUE(slots.Choose(1, stays, worth, &chosen).ok());
   EXPECT_EQ(chosen.size(), 1u);
+}
+
+// Free slots at the hand do not make every call look at all slots.
+TEST(SlotsTest, ManyFreeSlotsArePassedOnce) {
+  constexpr int64_t kAll = 200000, kFree = 20000;
+  Slots slots;
+  slots.Resize(kAll);
+  TakeMany(&slots, kAll);
+  std::vector<Slot> first(kFree);
+  std::iota(first.begin(), first.end(), Slot{0});
+  slots.GiveBack(first);
+  int64_t looked_at = 0;
+  const auto worth = [&](Slot, Span<uint32_t> of) {
+    looked_at += of.size();
+    return Status::OK();
+  };
+  std::vector<Slot> chosen;
+  const std::vector<bool> stays(kAll);
+  ASSERT_TRUE(slots.Choose(100, stays, worth, &chosen).ok());
+  EXPECT_EQ(chosen.size(), 100u);
+  EXPECT_GT(looked_at, kFree);
+  EXPECT_LE(looked_at, 2 * kFree);
+  looked_at = 0;
+  ASSERT_TRUE(slots.Choose(100, stays, worth, &chosen).ok());
+  EXPECT_EQ(chosen.size(), 100u);
+  EXPECT_EQ(looked_at, 1024);
 }
 
 TEST(SlotsTest, RoomIsNeededForAsManyNewRowsAsCameBefore) {
