@@ -96,10 +96,28 @@ EV_HOST_DEVICE U RoundRandomlyToFloat16(F f, U bits) {
   return sign | (a < 0x7F800000u ? finite : large);
 }
 
-// Returns the bits of a number of a row rounded to a narrow type.
-EV_HOST_DEVICE uint16_t RoundRandomlyTo(FloatType type, float f, uint64_t salt,
-                                        uint32_t column) {
-  const uint32_t bits = RandomBitsOfColumn(salt, column);
+// Returns whether a number and its neighbours are finite and normal as the
+// narrow type. Neither rounding makes such a number infinite.
+EV_HOST_DEVICE bool IsOrdinary(FloatType type, float f) {
+  const uint32_t a = BitsOfFloats<uint32_t>(f) & 0x7FFFFFFFu;
+  return type == FloatType::kFloat16 ? a - 0x38800000u < 0x0EFFE000u
+                                     : a < 0x7F7F0000u;
+}
+
+// Returns the bits of a rounded ordinary number. bits: 16 random ones.
+EV_HOST_DEVICE uint16_t RoundOrdinary(FloatType type, float f, uint32_t bits) {
+  const uint32_t u = BitsOfFloats<uint32_t>(f);
+  if (type == FloatType::kBFloat16) {
+    return static_cast<uint16_t>((u + bits) >> 16);
+  }
+  const uint32_t sum = u + (bits >> 3);
+  return static_cast<uint16_t>(((sum >> 16) & 0x8000u) |
+                               (((sum & 0x7FFFFFFFu) - 0x38000000u) >> 13));
+}
+
+// The same for any number.
+EV_HOST_DEVICE uint16_t RoundRandomlyTo(FloatType type, float f,
+                                        uint32_t bits) {
   return static_cast<uint16_t>(type == FloatType::kFloat16
                                    ? RoundRandomlyToFloat16(f, bits)
                                    : RoundRandomlyToBFloat16(f, bits));

@@ -57,9 +57,13 @@ class RowShape {
       used = offsets_.back() + slot.width;
       offsets_.push_back(Padded(used, unit_));
     }
+    floats_ = offsets_.back();
+    if (!has_hash) return;
     // The hash may be in the padding of the last column.
-    floats_ = has_hash ? Padded(used + kHashFloats, std::max<int64_t>(unit_, 2))
-                       : offsets_.back();
+    floats_ = Padded(used + kHashFloats, std::max<int64_t>(unit_, 2));
+    // A GPU writes whole sectors, of 8 floats, faster than parts.
+    const int64_t sectors = Padded(floats_, 8);
+    if (sectors - floats_ <= floats_ / 16) floats_ = sectors;
   }
 
   int64_t dim() const { return dim_; }

@@ -40,5 +40,27 @@ TEST(RowShapeTest, AUnitPadsNarrowSlots) {
   EXPECT_EQ(row[19], 7.0f);
 }
 
+TEST(RowShapeTest, AHashIsAtTheEnd) {
+  const auto narrow = [](int64_t dim, const Slots& slots, int64_t unit = 4) {
+    return RowShape(dim, slots, unit, FloatType::kBFloat16, /*has_hash=*/true);
+  };
+  // In the padding of the last slot, in padding of the value, or after it.
+  EXPECT_EQ(narrow(64, Slots{{0.0f, 1}}).floats(), 36);
+  EXPECT_EQ(narrow(4, {}).floats(), 4);
+  EXPECT_EQ(narrow(16, {}).floats(), 12);
+  EXPECT_EQ(narrow(3, {}, /*unit=*/1).floats(), 4);
+  // Whole sectors, unless that takes a lot of padding.
+  EXPECT_EQ(narrow(64, Slots{{0.0f, 64}}).floats(), 104);
+  EXPECT_EQ(narrow(16, Slots{{0.0f, 16}}).floats(), 28);
+  // A new slot may take no more room.
+  const RowShape before = narrow(64, {});
+  EXPECT_EQ(before.floats(), 36);
+  const RowShape after = before.With(Slots{{0.0f, 1}});
+  EXPECT_EQ(after.floats(), 36);
+  EXPECT_TRUE(after.has_hash());
+  std::vector<float> row(36);
+  EXPECT_EQ(reinterpret_cast<float*>(HashOf(row.data(), 36)), row.data() + 34);
+}
+
 }  // namespace
 }  // namespace ev

@@ -471,6 +471,26 @@ TEST_P(NarrowValuesTest, StepsHaveTheBitsOfCpuMemory) {
   }
 }
 
+// The new slot may fit into padding.
+TEST_P(NarrowValuesTest, SlotsAreAddedToExistingRows) {
+  const std::vector<SlotSpec> slots = {{"a@row", 0.1f}};
+  const Ints keys = Keys(300);
+  for (const int64_t dim : {8, 64}) {
+    std::vector<TableSnapshot> found;
+    for (const bool is_dram : {false, true}) {
+      TableOptions options = Options(dim);
+      if (is_dram) options.storage = RowStorage::kDram;
+      const auto table = Make(options);
+      Train(table.get(), keys, 0, &pool_, "SGD", {0.05f}, {});
+      Train(table.get(), keys, 1, &pool_, "RowWiseAdagrad", {0.05f, 1e-7f},
+            slots);
+      found.push_back(Export(*table, {"a@row"}));
+    }
+    EXPECT_EQ(found[0].values, found[1].values) << dim;
+    EXPECT_EQ(found[0].slots, found[1].slots) << dim;
+  }
+}
+
 // The overflows of steps, too; the last table has the key in many samples.
 TEST_P(NarrowValuesTest, StepsCountOverflows) {
   const float large = type() == FloatType::kFloat16 ? 65504.0f : 3.38e38f;

@@ -11,8 +11,10 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/engine/base/float_math.h"
+#include "kernels/engine/base/random_rounding.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 
 namespace ev {
@@ -24,14 +26,77 @@ struct alignas(2 * W) NarrowPack {
   uint16_t x[W];
 };
 
+// Returns two numbers rounded to nearest, the first in the lower half.
+__device__ __forceinline__ uint32_t RoundPair(FloatType type, float low,
+                                              float high) {
+  uint32_t both;
+  if (type == FloatType::kFloat16) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  } else {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  }
+  // The instruction drops the sign of a NaN.
+  if (low != low || high != high) {
+    both = RoundTo(type, low) | static_cast<uint32_t>(RoundTo(type, high))
+                                    << 16;
+  }
+  return both;
+}
+
+template <int W>
+__device__ __forceinline__ NarrowPack<W> RoundPack(FloatType type,
+                                                   const Pack<W>& v) {
+  NarrowPack<W> narrow;
+  if constexpr (W == 4) {
+    const uint2 bits = make_uint2(RoundPair(type, v.x[0], v.x[1]),
+                                  RoundPair(type, v.x[2], v.x[3]));
+    memcpy(&narrow, &bits, sizeof(narrow));
+  } else {
+    narrow.x[0] = RoundTo(type, v.x[0]);
+  }
+  return narrow;
+}
+
+// Rounds columns [c, c + W) of a row, stochastically or to nearest. Returns
+// whether that has made a finite number infinite.
+template <int W>
+__device__ __forceinline__ bool RoundColumns(FloatType type, const Pack<W>& v,
+                                             bool randomly, uint64_t salt,
+                                             uint32_t c,
+                                             NarrowPack<W>* narrow) {
+  bool are_ordinary = true;
+#pragma unroll
+  for (int x = 0; x < W; ++x) are_ordinary &= IsOrdinary(type, v.x[x]);
+  if (!randomly) {
+    *narrow = RoundPack<W>(type, v);
+  } else if (are_ordinary) {
+#pragma unroll
+    for (int x = 0; x < W; ++x) {
+      narrow->x[x] =
+          RoundOrdinary(type, v.x[x], RandomBitsOfColumn(salt, c + x));
+    }
+  } else {
+#pragma unroll
+    for (int x = 0; x < W; ++x) {
+      narrow->x[x] =
+          RoundRandomlyTo(type, v.x[x], RandomBitsOfColumn(salt, c + x));
+    }
+  }
+  if (are_ordinary) return false;
+  bool overflows = false;
+#pragma unroll
+  for (int x = 0; x < W; ++x) {
+    overflows |= Overflows(type, v.x[x], narrow->x[x]);
+  }
+  return overflows;
+}
+
 // Stores numbers that are not read again soon. REQUIRES: 'out' is aligned to W
 // numbers, and the type is narrow.
 template <int W>
 __device__ __forceinline__ void StoreNarrow(unsigned short* out, FloatType type,
                                             const Pack<W>& v) {
-  NarrowPack<W> narrow;
-#pragma unroll
-  for (int x = 0; x < W; ++x) narrow.x[x] = RoundTo(type, v.x[x]);
+  const NarrowPack<W> narrow = RoundPack<W>(type, v);
   if constexpr (W == 4) {
     __stcs(reinterpret_cast<uint2*>(out),
            *reinterpret_cast<const uint2*>(&narrow));
@@ -60,16 +125,34 @@ __device__ __forceinline__ Pack<W> LoadRaw(const float* numbers, FloatType type,
   return raw;
 }
 
+// Returns narrow number x of a pack that LoadRaw has loaded.
+__device__ __forceinline__ uint16_t HalfOf(const Pack<4>& raw, int x) {
+  const unsigned bits = __float_as_uint(raw.x[x / 2]);
+  return static_cast<uint16_t>(x % 2 == 0 ? bits : bits >> 16);
+}
+
+// The same as WidenAs, except that the sign of a NaN may be lost.
+__device__ __forceinline__ float WidenByHardware(FloatType type, uint16_t h) {
+  if (type == FloatType::kBFloat16) return FromBFloat16(h);
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(h));
+  return wide;
+}
+
 template <int W>
 __device__ __forceinline__ Pack<W> Widened(const Pack<W>& raw, FloatType type) {
   if (type == FloatType::kFloat32) return raw;
   Pack<W> wide;
   if constexpr (W == 4) {
+    bool has_nan = false;
 #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      const unsigned bits = __float_as_uint(raw.x[k]);
-      wide.x[2 * k] = WidenAs(type, static_cast<uint16_t>(bits));
-      wide.x[2 * k + 1] = WidenAs(type, static_cast<uint16_t>(bits >> 16));
+    for (int x = 0; x < W; ++x) {
+      wide.x[x] = WidenByHardware(type, HalfOf(raw, x));
+      has_nan |= wide.x[x] != wide.x[x];
+    }
+    if (has_nan) {
+#pragma unroll
+      for (int x = 0; x < W; ++x) wide.x[x] = WidenAs(type, HalfOf(raw, x));
     }
   } else {
     wide.x[0] = WidenAs(type, static_cast<uint16_t>(__float_as_uint(raw.x[0])));

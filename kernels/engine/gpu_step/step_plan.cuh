@@ -26,9 +26,10 @@ constexpr int kStepBlock = 256;
 // A group of lanes processes one row. Tables are divided into classes by the
 // group's size. Classes 0 to 3 use 4, 8, 16 and 32 lanes of four floats each.
 // Class 4, for dims that are not a multiple of 4, uses 32 lanes of one number.
-// Classes 5 and 6 are for updates of narrow values, with 4 and 16 lanes of four
-// numbers; classes 0 to 3 then have float32 values.
-constexpr int kAnyClass = 4, kClasses = 7;
+// Classes 5 to 7 are for updates of narrow values, with 4, 16 and 32 lanes of
+// four numbers; classes 0 to 3 then have float32 values. Per-row rules need as
+// many lanes for a dim as with float32, or half (row_squares.cuh).
+constexpr int kAnyClass = 4, kClasses = 8;
 
 // How a key's occurrences are sorted and summed depends on their number:
 //   up to kSmallCount   sorted while grouping, summed by the update
@@ -227,7 +228,7 @@ struct ClassShape {
   static constexpr int kLanes = kClass == kAnyClass  ? 32
                                 : kClass < kAnyClass ? 4 << kClass
                                 : kClass == 5        ? 4
-                                                     : 16;
+                                                     : 8 << (kClass - 5);
 };
 inline int ClassOfDim(int dim) {
   if (dim % 4 != 0) return kAnyClass;
@@ -235,7 +236,7 @@ inline int ClassOfDim(int dim) {
 }
 inline int UpdateClassOf(int dim, FloatType type) {
   if (dim % 4 != 0 || type == FloatType::kFloat32) return ClassOfDim(dim);
-  return dim <= 32 ? 5 : 6;
+  return dim <= 32 ? 5 : dim <= 64 ? 6 : 7;
 }
 
 }  // namespace gpu

@@ -54,32 +54,32 @@ template <int W, int NS>
 struct RowPiece {
   Pack<W> value;
   Pack<W> slots[NS > 0 ? NS : 1];
+  uint64_t hash;  // of the key
 };
 
+// Returns the hash of the row's key, if values are rounded by it.
+__device__ __forceinline__ uint64_t LoadHash(float* row, const StepTable& table,
+                                             FloatType type) {
+  return type != FloatType::kFloat32 && table.rounds_randomly
+             ? *HashOf(row, table.stride)
+             : 0;
+}
+
 // Stores columns [c, c + W) of a value. Returns whether rounding has made one
-// of them infinite. Reads the hash only now: until then it would take registers
-// that loads need.
+// of them infinite.
 template <int W>
 __device__ __forceinline__ bool StoreValue(float* row, const StepTable& table,
                                            FloatType type, int c,
-                                           const Pack<W>& value) {
+                                           const Pack<W>& value,
+                                           uint64_t hash) {
   if (type == FloatType::kFloat32) {
     StorePack<W>(row + c, value);
     return false;
   }
-  const uint64_t salt =
-      table.rounds_randomly
-          ? SaltOfMixed(table.update_salt, *HashOf(row, table.stride))
-          : 0;
   NarrowPack<W> narrow;
-  bool overflows = false;
-#pragma unroll
-  for (int x = 0; x < W; ++x) {
-    narrow.x[x] = table.rounds_randomly
-                      ? RoundRandomlyTo(type, value.x[x], salt, c + x)
-                      : RoundTo(type, value.x[x]);
-    overflows |= Overflows(type, value.x[x], narrow.x[x]);
-  }
+  const bool overflows =
+      RoundColumns<W>(type, value, table.rounds_randomly,
+                      SaltOfMixed(table.update_salt, hash), c, &narrow);
   *reinterpret_cast<NarrowPack<W>*>(reinterpret_cast<uint16_t*>(row) + c) =
       narrow;
   return overflows;
@@ -132,6 +132,7 @@ __device__ __forceinline__ RowPiece<W, NS> LoadRow(float* row,
                                                    FloatType type, int c) {
   RowPiece<W, NS> piece;
   piece.value = LoadRaw<W>(row, type, c);
+  piece.hash = LoadHash(row, table, type);
 #pragma unroll
   for (int k = 0; k < NS; ++k) {
     piece.slots[k] = LoadPack<W>(row + SlotAt(table, type, k) + c);
@@ -144,7 +145,8 @@ template <int W, int NS>
 __device__ __forceinline__ bool StoreRow(float* row, const StepTable& table,
                                          FloatType type, int c,
                                          const RowPiece<W, NS>& piece) {
-  const bool overflows = StoreValue<W>(row, table, type, c, piece.value);
+  const bool overflows =
+      StoreValue<W>(row, table, type, c, piece.value, piece.hash);
 #pragma unroll
   for (int k = 0; k < NS; ++k) {
     StorePack<W>(row + SlotAt(table, type, k) + c, piece.slots[k]);
@@ -254,6 +256,7 @@ __device__ __forceinline__ void UpdatePerRow(const StepPlan& plan,
   const int dim = table.dim, first = sub * W;
   // Read first, so that these reads overlap with those of gradients.
   const float accumulator = row[table.slots_at];
+  const uint64_t hash = LoadHash(row, table, row_type);
   Pack<W> value = {}, grad = {};
   if (first < dim) value = LoadRaw<W>(row, row_type, first);
   GroupSquares<W, G> squares(lanes);
@@ -271,7 +274,7 @@ __device__ __forceinline__ void UpdatePerRow(const StepPlan& plan,
     value = Widened<W>(value, row_type);
 #pragma unroll
     for (int x = 0; x < W; ++x) rule(grad.x[x], rate, &value.x[x]);
-    overflows |= StoreValue<W>(row, table, row_type, c, value);
+    overflows |= StoreValue<W>(row, table, row_type, c, value, hash);
   }
   CountOverflow<G>(table, row_type, sub, overflows);
 }
@@ -556,6 +559,7 @@ __global__ void __launch_bounds__(kSumThreads, 2)
     float* const row = RowOf(table, key.row);
     GroupSquares<1, 32> squares(kAllLanes);
     const float accumulator = row[table.slots_at];
+    const uint64_t hash = LoadHash(row, table, table.value_type);
     float grad = 0.0f, rate = 0.0f;
     bool overflows = false;
     for (int pass = 0; pass < 2; ++pass) {
@@ -576,7 +580,8 @@ __global__ void __launch_bounds__(kSumThreads, 2)
           Pack<1> value = LoadRaw<1>(row, table.value_type, c);
           value = Widened<1>(value, table.value_type);
           rule(grad, rate, &value.x[0]);
-          overflows |= StoreValue<1>(row, table, table.value_type, c, value);
+          overflows |=
+              StoreValue<1>(row, table, table.value_type, c, value, hash);
         }
       }
       if (pass == 0 && lane >= 0) {
@@ -642,7 +647,7 @@ Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
       internal::LaunchClass<Rule, 0>, internal::LaunchClass<Rule, 1>,
       internal::LaunchClass<Rule, 2>, internal::LaunchClass<Rule, 3>,
       internal::LaunchClass<Rule, 4>, internal::LaunchClass<Rule, 5>,
-      internal::LaunchClass<Rule, 6>};
+      internal::LaunchClass<Rule, 6>, internal::LaunchClass<Rule, 7>};
   return kLaunches[dim_class](plan, grads, rule, num_processors, stream.get(),
                               hot_stream.get());
 }

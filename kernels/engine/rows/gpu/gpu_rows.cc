@@ -119,6 +119,10 @@ Status GpuRows::Create(const GpuRowHomeOptions& options) {
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(defaults_.data(), defaults.data(), bytes,
                                      cudaMemcpyHostToDevice));
   if (shape_.has_hash()) {
+    // A row without slots ends with a hash.
+    const size_t rest = (shape_.floats() - shape_.offset(1)) * sizeof(float);
+    EV_RETURN_IF_ERROR(new_slots_.Allocate(rest, "initial values of slots"));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemset(new_slots_.data(), 0, rest));
     EV_RETURN_IF_ERROR(
         overflows_.Allocate(sizeof(uint64_t), "the counter of overflows"));
     EV_CUDA_RETURN_IF_ERROR(cudaMemset(overflows_.data(), 0, sizeof(uint64_t)));

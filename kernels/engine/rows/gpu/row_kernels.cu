@@ -195,8 +195,9 @@ __global__ void __launch_bounds__(kThreads)
       const uint16_t rounded =
           rounding.salts == nullptr
               ? RoundTo(batch.type, value)
-              : RoundRandomlyTo(batch.type, value, rounding.salts[i],
-                                static_cast<uint32_t>(c));
+              : RoundRandomlyTo(batch.type, value,
+                                RandomBitsOfColumn(rounding.salts[i],
+                                                   static_cast<uint32_t>(c)));
       overflows |= Overflows(batch.type, value, rounded);
       NumbersOf(row)[c] = rounded;
     }

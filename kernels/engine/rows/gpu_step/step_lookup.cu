@@ -31,11 +31,12 @@ static_assert(kFindTile == kBlock && kPoolTile == kBlock, "a thread for each");
 
 // For groups of G lanes: rows in flight per group, and blocks per
 // multiprocessor.
-template <int G>
+template <int G, bool kNarrow>
 struct Pace {
   static constexpr int kCopyRows = G == 32 ? 8 : 4;
   static constexpr int kCopyBlocks = G == 32 ? 3 : 4;
-  static constexpr int kPoolRows = G >= 16 ? 5 : 4;
+  // Narrow rows take half of the registers.
+  static constexpr int kPoolRows = kNarrow && G > 4 ? 8 : G >= 16 ? 5 : 4;
   static constexpr int kPoolBlocks = G >= 16 ? 3 : 4;
 };
 constexpr uint32_t kStaged =
@@ -144,14 +145,14 @@ __device__ __forceinline__ void Store(void* out, FloatType type, int64_t at,
 }
 
 template <int W, int G, bool kNarrow>
-__global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
+__global__ void __launch_bounds__(kBlock, Pace<G, kNarrow>::kCopyBlocks)
     CopyRowsKernel(StepLookup lookup, int begin, int end, int first_block) {
   const int block = first_block + blockIdx.x;
   const int k = TableOfBlock(lookup.pool_tiles, begin, end, block);
   const StepLookupTable& table = lookup.tables[__ldg(lookup.pool_order + k)];
   const int lane = threadIdx.x % 32, group = lane / G, sub = lane % G;
   constexpr int kGroups = 32 / G;
-  constexpr int kRows = Pace<G>::kCopyRows;
+  constexpr int kRows = Pace<G, kNarrow>::kCopyRows;
   const int64_t first =
       static_cast<int64_t>(block - __ldg(lookup.pool_tiles + k)) * kPoolTile +
       threadIdx.x / 32 * 32;
@@ -201,7 +202,7 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
 }
 
 template <int W, int G, bool kNarrow>
-__global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
+__global__ void __launch_bounds__(kBlock, Pace<G, kNarrow>::kPoolBlocks)
     PoolRowsKernel(StepLookup lookup, int begin, int end, int first_block) {
   const int block = first_block + blockIdx.x;
   const int k = TableOfBlock(lookup.pool_tiles, begin, end, block);
@@ -214,7 +215,7 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
   const int dim = table.dim;
   const FloatType row_type = RowType<kNarrow>(table);
   constexpr int kGroups = kBlock / G;
-  constexpr int kRows = Pace<G>::kPoolRows;
+  constexpr int kRows = Pace<G, kNarrow>::kPoolRows;
   const int64_t tile =
       static_cast<int64_t>(block - __ldg(lookup.pool_tiles + k)) * kPoolTile;
   const int num_samples =
