@@ -19,8 +19,8 @@ SUITES = tuple(
         (_CONFORMANCE, _BOTH, (
             "adaptive_lookups", "checkpoint", "composed_variables", "control_flow_v2",
             "feature_columns", "golden", "group_lookups", "incremental", "install",
-            "lookups", "max_combiner", "modelzoo_wdl", "optimizers", "policies",
-            "save_while_training", "second_order", "semantics", "serving", "ssd",
+            "lookups", "max_combiner", "modelzoo_wdl", "narrow_values", "optimizers",
+            "policies", "save_while_training", "second_order", "semantics", "serving", "ssd",
             "training", "user_optimizers", "warm_start")),
         # These programs compare storages with each other.
         (_CONFORMANCE, ("per_table",), ("gpu",)),

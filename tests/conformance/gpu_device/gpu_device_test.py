@@ -41,7 +41,7 @@ _DRAM = config_pb2.StorageType.DRAM
 _HBM_DRAM_SSD = config_pb2.StorageType.HBM_DRAM_SSDHASH
 
 
-def _variable(name, storage):
+def _variable(name, storage, value_dtype=None):
   size = [64 * _DIM * 4, 1 << 20] if storage in (_HBM_DRAM, _HBM_DRAM_SSD) else None
   path = tempfile.mkdtemp() if storage == _HBM_DRAM_SSD else None
   rows = np.random.RandomState(len(name)).randn(7, _DIM).astype(np.float32)
@@ -50,7 +50,7 @@ def _variable(name, storage):
           storage_type=storage, storage_size=size, storage_path=path),
       init_option=ev.InitializerOption(
           initializer=lambda shape, **_: tf.constant(rows, shape=shape),
-          default_value_dim=len(rows)))
+          default_value_dim=len(rows)), value_dtype=value_dtype)
   return tf.get_embedding_variable(name, _DIM, ev_option=option)
 
 
@@ -59,7 +59,7 @@ class _Model(object):
 
   def __init__(self, device, storages, optimizer=None, weighted=False, change=None,
                rows=False, combiners=("mean", "sum", "sqrtn"), ids=None,
-               output_dtype=None):
+               output_dtype=None, value_dtype=None):
     with tf.Graph().as_default() as graph:
       step = tf.train.get_or_create_global_step()
       names = ["a", "bb", "ccc"][:len(storages)]
@@ -67,7 +67,7 @@ class _Model(object):
       self.weights = tf.sparse_placeholder(tf.float32)
       with tf.device(device):
         features = [ids(x) if ids else x for x in self.ids]
-        self.variables = [_variable(n, s) for n, s in zip(names, storages)]
+        self.variables = [_variable(n, s, value_dtype) for n, s in zip(names, storages)]
         if rows:
           self.outputs = [tf.nn.embedding_lookup(v, x.values)
                           for v, x in zip(self.variables, self.ids)]
@@ -195,6 +195,17 @@ class GpuDeviceTest(parameterized.TestCase):
     for model in (gpu, cpu):
       self.assertEqual([output_dtype] * 3, [x.dtype for x in model.outputs])
 
+  @parameterized.product(
+      value_dtype=(tf.float16, tf.bfloat16), ids=(None, _on_device), rows=(False, True),
+      storages=([_HBM] * 3, [_HBM_DRAM, _HBM, _HBM_DRAM_SSD]))
+  def test_narrow_values_have_the_bits_of_cpu_memory(self, value_dtype, ids, rows, storages):
+    gpu = _Model("/gpu:0", storages, ids=ids, rows=rows, value_dtype=value_dtype)
+    cpu = _Model("", [_DRAM] * 3, rows=rows, value_dtype=value_dtype)
+    for model in (gpu, cpu):
+      model.session.run(model.init)
+    self._check_same(gpu.run(4, seed=1), cpu.run(4, seed=1))
+    self._check_same(gpu.tables(), cpu.tables())
+
   def test_a_step_copies_no_floats(self):
     gpu, _ = self._pair([_HBM, _HBM, _HBM])
     devices = gpu.devices(gpu.train, gpu.feed(1))
@@ -239,10 +250,14 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertEqual(gpu.devices(gpu.train, gpu.feed(1))["EvLookupSparse"], {"GPU"})
 
   def test_moved_rows_and_bytes_over_the_link(self):
-    with tf.Graph().as_default(), tf.Session() as session:
+    config = tf.ConfigProto(device_count={"GPU": 0})
+    with tf.Graph().as_default(), tf.Session(config=config) as session:
       v = _variable("v", _HBM_DRAM)  # 64 rows in GPU memory
       ids = tf.placeholder(tf.int64, [None])
-      rows = tf.nn.embedding_lookup(v, ids)
+      count = tf.size(ids, out_type=tf.int64)
+      indices = tf.stack([tf.range(count), tf.zeros_like(ids)], axis=1)
+      rows = tf.nn.embedding_lookup_sparse(
+          v, tf.SparseTensor(indices, ids, tf.stack([count, 1])), None, combiner="sum")
       train = tf.train.GradientDescentOptimizer(.1).minimize(tf.reduce_sum(rows))
       moves = v.move_stats()
       self.assertEqual(moves.shape.as_list(), [3])
