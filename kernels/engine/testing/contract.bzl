@@ -17,7 +17,7 @@ _STORAGE = _TESTING + "storage_under_test_"
 # for GPUs. _GPU is the GPU itself.
 _HOST_DEVICE = _TESTING + "host_device_rows"
 
-_GPU = "//kernels/engine/rows/gpu_step:gpu_steps"
+_GPU = _TESTING + "gpu_steps"
 
 # Suffix of the test's name -> storage of the table, whether rows are in the memory
 # of the stand-in or the GPU, and the test's size.

@@ -494,17 +494,18 @@ Status GpuRows::MoveRows(RowPieces* from, RowPieces* to, const float* new_slots,
   struct Steps {
     RowPieces* from;
     RowPieces* to;
-    int64_t value_floats, hash_floats;
+    RowChange change;
     const float* new_slots;
     TransferRing* ring;
     DeviceBuffer spare;
 
     Status Copy(const RowPieces& source, const RowPieces& target,
                 size_t piece) {
-      EV_RETURN_IF_ERROR(LaunchRelayout(
-          source.address(piece), source.stride(), target.address(piece),
-          target.stride(), source.rows_per_piece(), value_floats, hash_floats,
-          new_slots, ring->stream()));
+      change.before = source.stride();
+      change.after = target.stride();
+      EV_RETURN_IF_ERROR(
+          LaunchRelayout(change, source.address(piece), target.address(piece),
+                         source.rows_per_piece(), new_slots, ring->stream()));
       return ring->Wait();
     }
     Status Move(size_t piece) {
@@ -533,13 +534,14 @@ Status GpuRows::MoveRows(RowPieces* from, RowPieces* to, const float* new_slots,
   Status lost;
   Status status;
   {
-    Steps steps{from,
-                to,
-                shape_.offset(1),
-                shape_.has_hash() ? RowShape::kHashFloats : 0,
-                new_slots,
-                ring,
-                {}};
+    Steps steps{
+        from,
+        to,
+        {0, 0, shape_.offset(1 + shape_.num_slots()),
+         shape_.has_hash() ? RowShape::kHashFloats : 0, shape_.offset(1)},
+        new_slots,
+        ring,
+        {}};
     status = MovePieces(Span<const size_t>(pieces), &steps, &lost);
   }
   if (!lost.ok()) {

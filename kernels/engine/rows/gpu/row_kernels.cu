@@ -136,18 +136,17 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    RelayoutKernel(const float* from, int64_t before, float* to, int64_t after,
-                   int64_t num_rows, int64_t dim, int64_t hash_floats,
-                   const float* new_slots) {
-  const int64_t n = num_rows * after;
+    RelayoutKernel(RowChange change, const float* from, float* to,
+                   int64_t num_rows, const float* new_slots) {
+  const int64_t n = num_rows * change.after;
   for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
-    const int64_t i = e / after;
-    const int64_t f = e - i * after;
-    if (f >= after - hash_floats) {
-      to[e] = from[i * before + before - after + f];
+    const int64_t i = e / change.after;
+    const int64_t f = e - i * change.after;
+    const float* const row = from + i * change.before;
+    if (f >= change.after - change.hash) {
+      to[e] = row[change.before - change.after + f];
     } else {
-      to[e] =
-          f < before - hash_floats ? from[i * before + f] : new_slots[f - dim];
+      to[e] = f < change.kept ? row[f] : new_slots[f - change.value_floats];
     }
   }
 }
@@ -316,12 +315,11 @@ Status LaunchWriteHashes(const RowBatch& batch, const int64_t* keys,
   return Status::OK();
 }
 
-Status LaunchRelayout(const float* from, int64_t before, float* to,
-                      int64_t after, int64_t num_rows, int64_t dim,
-                      int64_t hash_floats, const float* new_slots,
+Status LaunchRelayout(const RowChange& change, const float* from, float* to,
+                      int64_t num_rows, const float* new_slots,
                       StreamView stream) {
-  RelayoutKernel<<<BlocksFor(num_rows * after), kThreads, 0, stream.get()>>>(
-      from, before, to, after, num_rows, dim, hash_floats, new_slots);
+  RelayoutKernel<<<BlocksFor(num_rows * change.after), kThreads, 0,
+                   stream.get()>>>(change, from, to, num_rows, new_slots);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("RelayoutKernel");
   return Status::OK();
 }

@@ -56,13 +56,14 @@ Status LaunchNewRows(const RowBatch& batch, const int64_t* default_rows,
 Status LaunchWriteHashes(const RowBatch& batch, const int64_t* keys,
                          StreamView stream);
 
-// Copies num_rows rows of 'before' floats each to rows of 'after' floats each.
-// Slots that the old rows do not have are copied from new_slots, which begin
-// dim floats after the row. Slots that the new rows do not have are dropped.
-// The last hash_floats stay the last.
-Status LaunchRelayout(const float* from, int64_t before, float* to,
-                      int64_t after, int64_t num_rows, int64_t dim,
-                      int64_t hash_floats, const float* new_slots,
+// Numbers of floats of rows that get other slots. A row has 'before' floats,
+// and then 'after'. The first 'kept' stay, and the last 'hash' stay the last.
+// The others are copied from new_slots, which begin value_floats after the row.
+struct RowChange {
+  int64_t before, after, kept, hash, value_floats;
+};
+Status LaunchRelayout(const RowChange& change, const float* from, float* to,
+                      int64_t num_rows, const float* new_slots,
                       StreamView stream);
 
 // How narrow values are rounded: stochastically with salts (RowHome::Apply), or
