@@ -175,9 +175,10 @@ def move_stats(resource, name=None):
 
   A value that a lookup read in CPU memory counts once for all ids of the batch that share
   the read. A row, value and slots, that an update changed there or that moved counts
-  twice, since it was read and written. Not counted: default rows, new rows, rows that are saved,
-  restored or removed, and, with "hbm_dram_ssd", rows that the CPU copies. Storages
-  without rows in both memories: zeros.
+  twice, since it was read and written. Not counted: default rows, new rows, rows that are
+  saved, restored or removed, rows that the CPU reads one by one (a lookup that is not
+  pooled, of a table on a CPU device, and its update), and, with "hbm_dram_ssd", rows
+  that the CPU copies. Storages without rows in both memories: zeros.
 
   Args:
     resource: resource scalar from `handle`.
