@@ -106,8 +106,8 @@ __device__ __forceinline__ void StoreNarrow(unsigned short* out, FloatType type,
 }
 
 // Loads W numbers from number 'at' on, which is aligned to W numbers. Narrow
-// ones stay as they are in the first W / 2 elements, so that
-// several loads can be in flight; Widened converts them.
+// ones stay as they are in the first W / 2 elements, so that several loads can
+// be in flight; Widened converts them.
 template <int W>
 __device__ __forceinline__ Pack<W> LoadRaw(const float* numbers, FloatType type,
                                            int64_t at) {

@@ -27,8 +27,9 @@ constexpr int kStepBlock = 256;
 // group's size. Classes 0 to 3 use 4, 8, 16 and 32 lanes of four floats each.
 // Class 4, for dims that are not a multiple of 4, uses 32 lanes of one number.
 // Classes 5 to 7 are for updates of narrow values, with 4, 16 and 32 lanes of
-// four numbers; classes 0 to 3 then have float32 values. Per-row rules need as
-// many lanes for a dim as with float32, or half (row_squares.cuh).
+// four numbers; classes 0 to 3 then have float32 values. For each dim they have
+// as many lanes as float32, or half: then the sums of per-row rules have the
+// same order (row_squares.cuh).
 constexpr int kAnyClass = 4, kClasses = 8;
 
 // How a key's occurrences are sorted and summed depends on their number:

@@ -447,7 +447,8 @@ Status GpuRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
   });
 }
 
-// Waits on a copy of the list, as TakeCounters does.
+// Waits on a copy of the list, as TakeCounters does. 0 after an error of the
+// GPU itself, which the next call returns.
 int64_t GpuRows::overflows() const {
   if (overflow_counter() == nullptr) return 0;
   const auto read = [&](uint64_t* count) {
